@@ -159,6 +159,8 @@ class ClusterTest(unittest.TestCase):
         (job,) = self.json("job", "list")
         self.assertEqual((job["uid"], job["nodes"], job["teams"]), (os.getuid(), ["n1", "n2"], [self.team()["id"]]))
         self.fails(1, "job", "show", "none", says="job=none")
+        self.assertEqual(self.json("team", "list", "--ended"), [])
+        self.fails(2, "team", "list", "--ended", "--all", says="--ended")
 
     def test_events(self):
         self.text("node", "drain", "n1")
@@ -322,7 +324,8 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual([row["node"] for row in stats], ["n1", "n2"])
         self.assertGreater(stats[0]["counters"]["loop.turns"], 0)
         self.assertEqual([row["node"] for row in self.json("stats", "--node", "n2")], ["n2"])
-        self.assertIn("loop.turns", self.text("stats"))
+        self.assertIn("loop.turns", self.text("stats", "--raw"))
+        self.assertRegex(self.text("stats"), r"NODE +CALLS +FAILED .*\nall .*\nn1 ")
         self.fails(1, "stats", "--node", "n9", says="n9")
 
     def test_planner(self):

@@ -95,7 +95,26 @@ RowWork<v1::ListNodesReply> AdminLists::NodeRows(const v1::ListNodesRequest& req
   };
 }
 
+RowWork<v1::ListTeamsReply> AdminLists::EndedTeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who) {
+  const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true, .states = {"ended", "broken"}}));
+  const bool by_job = !request.selector().job().empty();
+  return [this, selector, who, by_job](const auto& begin) -> absl::Status {
+    RETURN_IF_ERROR(selector->status());
+    begin([this, selector, who, by_job, last = uint64_t{0}](v1::ListTeamsReply* reply) mutable -> size_t {
+      const auto info = coordinator_->view().EndedTeamAfter(&last);
+      if (!info.has_value()) return 0;
+      if (!(*selector)->HasState(info->state) || !(*selector)->HasTeam(info->layout)) return 1;
+      if (by_job && Hides(who, info->layout)) return 1;
+      v1::TeamRow* const row = reply->add_teams();
+      FillTeamFor(who, *info, std::nullopt, row);
+      return row->ByteSizeLong();
+    });
+    return absl::OkStatus();
+  };
+}
+
 RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who) {
+  if (request.ended()) return EndedTeamRows(request, who);
   const auto selector =
       Shared(RowSelector::Create(request.selector(), {.owner = true, .states = {"forming", "ready", "broken"}}));
   // Whether a hidden team has this job must not be told, either.
@@ -119,26 +138,27 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
         return row->ByteSizeLong();
       });
     };
-    const std::vector<std::string> nodes = without_calls ? std::vector<std::string>() : NodesOf(selects);
+    const std::set<std::string> nodes =
+        without_calls ? std::set<std::string>() : NodesOf(selects, /*max=*/kAskedNodesMax);
     if (nodes.empty()) {
       list(std::nullopt);
     } else {
-      CountCalls(nodes, list);
+      CountCalls({nodes.begin(), nodes.end()}, list);
     }
     return absl::OkStatus();
   };
 }
 
-std::vector<std::string> AdminLists::NodesOf(const Selects& selects) const {
+std::set<std::string> AdminLists::NodesOf(const Selects& selects, size_t max) const {
   std::set<std::string> nodes;
   std::optional<schedule::TeamLayout> last;
   while (const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr)) {
     last = Place(info->layout);
     if (!selects(*info)) continue;
     for (const schedule::TeamNode& node : info->layout.nodes) nodes.insert(node.name);
-    if (nodes.size() > kAskedNodesMax) break;
+    if (nodes.size() > max) break;
   }
-  return {nodes.begin(), nodes.end()};
+  return nodes;
 }
 
 RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& request) {
@@ -170,23 +190,31 @@ RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListColle
   return [this, wanted = TeamId(request.team()), timeout = StatusTimeout(request.timeout_s()),
           selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
-    MergeCalls({}, timeout,
-               [this, wanted, selector, begin](std::shared_ptr<coordinator::CallMerge> merge,
-                                               const std::vector<std::string>& silent) {
-                 begin([this, wanted, selector, merge, silent = std::deque(silent.begin(), silent.end())](
-                           v1::ListCollectivesReply* reply) mutable -> size_t {
-                   const std::optional<coordinator::CollectiveInfo> call = coordinator_->view().NextCall(merge.get());
-                   if (!call.has_value()) return AddSilent(&silent, reply);
-                   const auto team = coordinator_->view().FindTeam(call->team);
-                   const bool is_of_team =
-                       wanted == TeamId(0) || call->team == wanted || (team.ok() && IsOf(team->layout, wanted));
-                   if (!is_of_team || !(*selector)->HasTeam(team.ok() ? team->layout : schedule::TeamLayout()))
-                     return 1;
-                   v1::CollectiveRow* const row = reply->add_collectives();
-                   FillCollective(*call, team.ok() ? &team->layout : nullptr, row);
-                   return row->ByteSizeLong();
-                 });
-               });
+    const auto selects = [wanted, selector](const schedule::TeamLayout& layout) {
+      return (wanted == TeamId(0) || IsOf(layout, wanted)) && (*selector)->HasTeam(layout);
+    };
+    const auto list = [this, selects, begin](std::shared_ptr<coordinator::CallMerge> merge,
+                                             const std::vector<std::string>& silent) {
+      begin([this, selects, merge,
+             silent = std::deque(silent.begin(), silent.end())](v1::ListCollectivesReply* reply) mutable -> size_t {
+        const std::optional<coordinator::CollectiveInfo> call = coordinator_->view().NextCall(merge.get());
+        if (!call.has_value()) return AddSilent(&silent, reply);
+        const auto team = coordinator_->view().FindTeam(call->team);
+        if (!selects(team.ok() ? team->layout : schedule::TeamLayout{.id = call->team})) return 1;
+        v1::CollectiveRow* const row = reply->add_collectives();
+        FillCollective(*call, team.ok() ? &team->layout : nullptr, row);
+        return row->ByteSizeLong();
+      });
+    };
+    std::set<std::string> nodes;  // none: all, since daemons can have teams that the planner does not know
+    if ((*selector)->selects_teams() || wanted != TeamId(0)) {
+      nodes = NodesOf([&selects](const coordinator::TeamInfo& info) { return selects(info.layout); });
+    }
+    if (nodes.empty() && (*selector)->selects_teams()) {
+      list(std::make_shared<coordinator::CallMerge>(), {});
+    } else {
+      MergeCalls({nodes.begin(), nodes.end()}, timeout, list);
+    }
     return absl::OkStatus();
   };
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class AdminLists {
 
   RowWork<v1::ListNodesReply> NodeRows(const v1::ListNodesRequest& request, const rpc::Principal& who);
   RowWork<v1::ListTeamsReply> TeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who);
+  RowWork<v1::ListTeamsReply> EndedTeamRows(const v1::ListTeamsRequest& request, const rpc::Principal& who);
   RowWork<v1::ListPlansReply> PlanRows(const v1::ListPlansRequest& request);
   RowWork<v1::ListCollectivesReply> CollectiveRows(const v1::ListCollectivesRequest& request);
   RowWork<v1::GetStatsReply> StatsRows(const v1::GetStatsRequest& request, const rpc::Principal& who);
@@ -65,8 +67,8 @@ class AdminLists {
  private:
   void FillAccountFor(const rpc::Principal& who, const schedule::AccountStatus& account, v1::AccountRow* row) const;
   using Selects = std::function<bool(const coordinator::TeamInfo&)>;
-  // Returns the nodes of all teams that are selected, or more than kAskedNodesMax of them.
-  std::vector<std::string> NodesOf(const Selects& selects) const;
+  // Returns the nodes of all teams that are selected, or more than `max` of them.
+  std::set<std::string> NodesOf(const Selects& selects, size_t max = SIZE_MAX) const;
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
   // Asks them for their calls in flight, and passes these on with the nodes that are silent.
   void MergeCalls(const std::vector<std::string>& nodes, absl::Duration timeout,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/string_view.h"
@@ -55,6 +56,8 @@ void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply)
   reply->set_records(from.records);
 }
 
+std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
+
 void FillTeam(const coordinator::TeamInfo& info, std::optional<uint32_t> calls_in_flight, v1::TeamRow* row) {
   const schedule::TeamLayout& layout = info.layout;
   row->set_id(layout.id.value());
@@ -73,6 +76,7 @@ void FillTeam(const coordinator::TeamInfo& info, std::optional<uint32_t> calls_i
   row->set_parent(layout.parent.value());
   row->set_why(rpc::ToUtf8(info.why));
   row->set_family(std::string(FamilyName(layout.identity.family)));
+  if (info.ended_ago.has_value()) row->set_ended(TimeText(absl::Now() - *info.ended_ago));
 }
 
 TeamId ShownTeam(const schedule::TeamLayout& layout) {

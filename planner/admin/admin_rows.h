@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "planner/admin/topology_history.h"
 #include "planner/admin/topology_probe.h"
 #include "planner/coordinator/coordinator.h"
@@ -16,6 +17,9 @@
 #include "proto/copse/v1/admin.pb.h"
 
 namespace copse::planner {
+
+// Returns the date as RFC 3339 has it, in UTC and to a millisecond.
+std::string TimeText(absl::Time time);
 
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row);
 // Fills all fields except the node's name and incarnation.

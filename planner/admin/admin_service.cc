@@ -42,8 +42,6 @@ absl::StatusOr<SourcedTopology> ReadTopology(const v1::TopologySource& source, c
   return absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read.source, ")"));
 }
 
-std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }
-
 void FillAudit(const AuditRecord& record, v1::AuditRow* row) {
   row->set_time(TimeText(record.time));
   row->set_who(rpc::ToUtf8(record.who));

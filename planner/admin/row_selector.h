@@ -34,7 +34,8 @@ class RowSelector {
   bool HasState(std::string_view state) const { return state_.empty() || state == state_; }
   // Returns whether the team is its user's and job's, and has a member on one of the nodes.
   bool HasTeam(const schedule::TeamLayout& layout) const;
-  bool has_owner() const { return uid_.has_value() || !job_.empty(); }
+  // Returns whether some teams may not be selected.
+  bool selects_teams() const { return uid_.has_value() || !job_.empty() || !nodes_.empty(); }
   const std::set<std::string>& nodes() const { return nodes_; }  // empty: all
 
  private:

@@ -21,7 +21,7 @@ schedule::TeamLayout Layout() {
 TEST(RowSelectorTest, WithoutValuesItHoldsForAll) {
   const RowSelector all = RowSelector::Create({}, {}).value();
   EXPECT_TRUE(all.HasNode("n1") && all.HasState("ready") && all.HasTeam(Layout()));
-  EXPECT_FALSE(all.has_owner());
+  EXPECT_FALSE(all.selects_teams());
 }
 
 TEST(RowSelectorTest, AllValuesMustHold) {

@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/testing/status_matchers.h"
 #include "planner/admin/admin_lists.h"
 #include "planner/server/testing/planner_life.h"
@@ -94,6 +96,21 @@ TEST_F(AdminListsTest, PiecesAreTheWhole) {
   EXPECT_EQ(Collect(life_, &Stub::StreamCollectives, calls)->silent_size(), 3);
 }
 
+TEST_F(AdminListsTest, CallsAreAskedOfTheSelectedTeamsNodesOnly) {
+  v1::ListCollectivesRequest calls;
+  calls.set_timeout_s(0.05);
+  const auto silent = [this, &calls] {
+    const auto reply = Collect(life_, &Stub::StreamCollectives, calls);
+    return reply.ok() ? absl::StrJoin(reply->silent(), " ") : reply.status().ToString();
+  };
+  calls.mutable_selector()->set_uid(1);
+  EXPECT_EQ(silent(), "n0 n1");
+  calls.mutable_selector()->set_nodes("n1");
+  EXPECT_EQ(silent(), "n1");
+  calls.mutable_selector()->set_job("none");
+  EXPECT_EQ(silent(), "");
+}
+
 TEST_F(AdminListsTest, NodesAreSelectedByNameAndState) {
   v1::ListNodesRequest request;
   EXPECT_EQ(Nodes(request), "n0 n1 n2");
@@ -126,6 +143,43 @@ TEST_F(AdminListsTest, TeamsAndPlansAreSelectedByNodeUserAndJob) {
   EXPECT_EQ(Collect(life_, &Stub::StreamPlans, plans)->plans_size(), 0);
   plans.set_team(77);
   EXPECT_EQ(Collect(life_, &Stub::StreamPlans, plans).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(AdminListsTest, TeamsThatHaveEndedAreRemembered) {
+  v1::ListTeamsRequest ended;
+  ended.set_ended(true);
+  EXPECT_EQ(Teams(ended), "");
+  v1::ListTeamsRequest running;
+  running.set_without_calls(true);
+  const auto teams = Collect(life_, &Stub::StreamTeams, running);
+  ASSERT_TRUE(teams.ok()) << teams.status();
+  for (const v1::TeamRow& row : teams->teams()) {
+    if (row.name() == "team0") continue;
+    PlayedDaemon& daemon = *daemons_[row.name() == "team1" ? 1 : 2];
+    if (row.name() == "team2") {
+      daemon.Send(schedule::TeamBroken{TeamId(row.id()), {schedule::Failure::kMemberLost, "rank 0 was killed"}});
+    }
+    daemon.Send(schedule::LeaveTeam{TeamId(row.id())});
+    daemon.Await<schedule::EndTeam>();
+  }
+  EXPECT_EQ(Teams(running), "team0");
+  EXPECT_EQ(Teams(ended), "team1 team2");
+  ended.mutable_selector()->set_state("broken");
+  const auto broken = Collect(life_, &Stub::StreamTeams, ended);
+  ASSERT_TRUE(broken.ok()) << broken.status();
+  ASSERT_EQ(broken->teams_size(), 1);
+  EXPECT_EQ(broken->teams(0).why(), "rank 0 was killed");
+  EXPECT_EQ(broken->teams(0).members(0).node(), "n2");
+  absl::Time when;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, broken->teams(0).ended(), &when, nullptr))
+      << broken->teams(0).ended();
+  EXPECT_LT(absl::AbsDuration(absl::Now() - when), absl::Minutes(1));
+  ended.mutable_selector()->set_state("ready");
+  EXPECT_THAT(Collect(life_, &Stub::StreamTeams, ended).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, "ready", "ended"));
+  ended.mutable_selector()->clear_state();
+  ended.mutable_selector()->set_nodes("n1");
+  EXPECT_EQ(Teams(ended), "team1");
 }
 
 TEST_F(AdminListsTest, StatsAreOfTheNodesOfAHostList) {

@@ -119,13 +119,25 @@ absl::StatusOr<Job> FindJob(const std::string& name, const std::vector<Job>& job
                    ", jobs=", found.size(), ")"));
 }
 
+// Adds the teams that have ended. Planners that remember none answer with those that they have.
+absl::Status AddEnded(v1::ListTeamsRequest request, AdminClient& client, v1::ListTeamsReply* reply) {
+  request.set_ended(true);
+  ASSIGN_OR_RETURN(const v1::ListTeamsReply ended,
+                   client.CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
+  for (const v1::TeamRow& team : ended.teams()) {
+    if (team.has_ended()) *reply->add_teams() = team;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ShowJob(const Arguments& arguments, VerbContext& context) {
   v1::ListTeamsRequest request;
   if (arguments.Has("user")) {
     RETURN_IF_ERROR(ReadSelector({{{"user", arguments.values.at("user")}}}, request.mutable_selector()));
   }
-  ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
+  ASSIGN_OR_RETURN(v1::ListTeamsReply reply,
                    context.client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
+  RETURN_IF_ERROR(AddEnded(request, *context.client, &reply));
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats, AskAccounts("", context));
   ASSIGN_OR_RETURN(const Job job, FindJob(arguments.Text("job"), JobsOf(reply, stats)));
   v1::ListTeamsReply teams;
@@ -161,7 +173,7 @@ std::vector<Verb> JobVerbs() {
            .run = ListJobs},
           {.family = "job",
            .name = "show",
-           .help = "one job, and its teams",
+           .help = "one job, and its teams, those that have ended too",
            .positionals = {{.name = "job", .help = "the job, as `job list` shows it, or as its processes claim"}},
            .options = {{"user", "USER", "of the users who have a job of this name, the one that is meant"}},
            .run = ShowJob},

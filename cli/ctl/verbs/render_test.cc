@@ -118,6 +118,14 @@ TEST(RenderTeamsTest, FormingTeamsHaveNoIdAndBrokenOnesAReason) {
       << "whose calls nobody was asked for";
 }
 
+TEST(RenderTeamsTest, EndedTeamsHaveADate) {
+  const auto reply = Parse<v1::ListTeamsReply>(R"(
+    teams { id: 2 name: "b" size: 2 epoch: 1 state: "ended" ended: "2026-01-02T03:04:05.678Z" })");
+  EXPECT_EQ(RenderTeams(reply, kTable),
+            "ID  NAME  SIZE  STATE  EPOCH  CALLS  UID  JOB  NODES  ENDED\n"
+            " 2  b        2  ended      1      -    0  -    -      2026-01-02T03:04:05.678Z\n");
+}
+
 TEST(RenderTeamTest, MembersByNode) {
   EXPECT_EQ(RenderTeam(World(), kTable),
             "id:               3\n"

@@ -51,11 +51,13 @@ std::string IdOrDash(uint64_t id) { return id == 0 ? "-" : absl::StrCat(id); }
 absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListTeamsRequest request;
   request.set_all(arguments.Has("all"));
+  request.set_ended(arguments.Has("ended"));
+  if (request.all() && request.ended()) return absl::InvalidArgumentError("--all and --ended exclude each other");
   RETURN_IF_ERROR(ReadSelection(arguments, &request));
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
                    context.client->CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
   const auto& teams = reply.teams();
-  if (!context.wants_json() &&
+  if (!context.wants_json() && !request.ended() &&
       std::any_of(teams.begin(), teams.end(), [](const auto& team) { return !team.has_calls(); })) {
     context.notes.push_back(
         "calls in flight are not counted for teams on so many nodes: select some, or ask coll list");
@@ -135,6 +137,9 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
                                    [](const v1::TeamRow& team) { return !team.why().empty(); });
   cli::TableRows rows = {{"ID>", "NAME", "SIZE>", "STATE", "EPOCH>", "CALLS>", "UID>", "JOB", "NODES"}};
   const bool any_derived = std::any_of(reply.teams().begin(), reply.teams().end(), IsDerivedTeam);
+  const bool any_ended =
+      std::any_of(reply.teams().begin(), reply.teams().end(), [](const v1::TeamRow& team) { return team.has_ended(); });
+  if (any_ended) rows[0].push_back("ENDED");
   if (any_derived) rows[0].push_back("FAMILY");
   if (any_why) rows[0].push_back("WHY");
   for (const v1::TeamRow& team : reply.teams()) {
@@ -142,6 +147,7 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
         IdOrDash(team.id()),    team.name(), absl::StrCat(team.size()), team.state(),
         IdOrDash(team.epoch()), Calls(team), absl::StrCat(team.uid()),  team.job().empty() ? "-" : team.job(),
         NodeList(team)};
+    if (any_ended) cells.push_back(team.has_ended() ? team.ended() : "-");
     if (any_derived) cells.push_back(IsDerivedTeam(team) ? team.family() : "-");
     if (any_why) cells.push_back(team.why());
     rows.push_back(std::move(cells));
@@ -170,8 +176,9 @@ std::vector<Verb> TeamVerbs() {
            .name = "list",
            .help = "all teams",
            .options = WithSelection(
-               {{"all", "", "their derived teams, too: plans for gather, alltoall and others, made on demand"}},
-               /*owner=*/true, "forming, ready, broken"),
+               {{"all", "", "their derived teams, too: plans for gather, alltoall and others, made on demand"},
+                {"ended", "", "those that ended last, since this planner began to lead"}},
+               /*owner=*/true, "forming, ready, broken; with --ended ended, broken"),
            .run = List},
           {.family = "team", .name = "show", .help = "one team and its members", .positionals = {team}, .run = Show},
           {.family = "team",

@@ -26,6 +26,7 @@
 #include "planner/coordinator/state/node_table.h"
 #include "planner/coordinator/state/outbox.h"
 #include "planner/coordinator/state/sweep.h"
+#include "planner/coordinator/state/team_history.h"
 #include "planner/coordinator/state/team_table.h"
 #include "planner/coordinator/state/timer_queue.h"
 
@@ -74,6 +75,7 @@ struct State {
   Sweep sweep;  // of what is away or undecided for long; see Sweeper
   EventLog events;
   EndedTeams ended;  // ended or aborted
+  TeamHistory history;
   FormationCounts formations;
   std::optional<IdSource> ids;             // set by Coordinator::Start
   std::optional<ClusterIdentity> cluster;  // likewise

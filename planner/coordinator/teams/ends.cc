@@ -130,7 +130,13 @@ void Ends::Forget(TeamId id, bool has_ended) {
   state_->teams.ForgetPlans(team);
   state_->SettleForPlans(team);
   const auto settled = std::move(team.settled);
-  const schedule::TeamLayout layout = std::move(team.record.layout);
+  // Sub-teams and classes' teams come and go with their parents' calls, and would leave no room for others.
+  const bool is_told_of = team.durable() && !schedule::IsDerivedTeam(team.record.layout.identity);
+  EndedTeam history = {.epoch = team.record.epoch,
+                       .was_broken = team.record.broken,
+                       .why = team.record.why.text,
+                       .ended = state_->Now()};
+  schedule::TeamLayout layout = std::move(team.record.layout);
   for (const schedule::TeamNode& member : layout.nodes) {
     Node* node = state_->nodes.Find(member.name);
     if (node != nullptr && node->announcement.incarnation == member.incarnation) node->teams.erase(id);
@@ -138,6 +144,10 @@ void Ends::Forget(TeamId id, bool has_ended) {
   state_->teams.Erase(id);
   listener_->OnForgotten(layout);
   if (has_ended) state_->ended.Insert(id);
+  if (is_told_of && history.epoch != EpochId{0}) {
+    history.layout = std::move(layout);
+    state_->history.Add(std::move(history));
+  }
   if (settled) settled(absl::DataLossError(absl::StrCat("team ", id.value(), ": its record was dropped")));
 }
 

@@ -134,6 +134,19 @@ std::optional<TeamInfo> ClusterView::TeamAfter(const schedule::TeamLayout* last)
   return InfoOf(it->second);
 }
 
+std::optional<TeamInfo> ClusterView::EndedTeamAfter(uint64_t* last) const {
+  const EndedTeam* const team = state_->history.After(*last);
+  if (team == nullptr) return std::nullopt;
+  *last = team->number;
+  return TeamInfo{.layout = team->layout,
+                  .size = team->layout.shape.size(),
+                  .epoch = team->epoch,
+                  .missing = {},
+                  .state = team->was_broken ? "broken" : "ended",
+                  .why = team->why,
+                  .ended_ago = state_->Now() - team->ended};
+}
+
 std::map<std::string, uint64_t> ClusterView::TeamsByState() const {
   std::map<std::string, uint64_t> counts = {{"forming", joins_->size()}, {"ready", 0}, {"broken", 0}};
   for (const auto& [id, team] : state_->teams.all()) ++counts[StateOf(team)];

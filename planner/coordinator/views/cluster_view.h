@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/ids.h"
 #include "planner/coordinator/interfaces/plan_maker.h"
 #include "planner/coordinator/state/join_table.h"
@@ -40,8 +41,9 @@ struct TeamInfo {
   uint32_t size = 0;
   EpochId epoch{0};
   std::vector<Rank> missing;  // ranks that have not joined, while joins are gathered
-  std::string state;          // "forming", "ready", "broken"
+  std::string state;          // "forming", "ready", "broken"; "ended", or "broken" if it was
   std::string why;            // the reason, if broken
+  std::optional<absl::Duration> ended_ago;
 };
 struct PlanInfo {
   schedule::TeamLayout layout;
@@ -67,6 +69,8 @@ class ClusterView {
   std::optional<NodeInfo> NodeAfter(const std::string& last) const;  // "": the first one
   // `last` is a team that was returned, with id, identity and parent; null: the first one.
   std::optional<TeamInfo> TeamAfter(const schedule::TeamLayout* last) const;
+  // `*last` is the number of the team that was returned before, and is set to this one's; 0: the first one.
+  std::optional<TeamInfo> EndedTeamAfter(uint64_t* last) const;
   // Plans of teams for which `wanted` is false are passed over. 0: the first one.
   std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
   absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
