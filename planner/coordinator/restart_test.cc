@@ -91,5 +91,43 @@ TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
   EXPECT_EQ(State(team.layout.id), "ready");
 }
 
+// The planner's store becomes a copy of itself from before a switch of the team to epoch 2, in the same term.
+class OldCopyTest : public TeamTest {
+ protected:
+  OldCopyTest() {
+    const FailingStore copy = store;
+    coordinator->ReplanTeam(team.layout.id, {}, nullptr);
+    AcceptBoth(TakeBoth<schedule::Prepare>());
+    TakeBoth<schedule::Commit>();
+    EXPECT_EQ(store.Load()->teams.at(team.layout.id).epoch, EpochId{2});
+    store = copy;
+    Restart();
+    EXPECT_EQ(store.Load()->teams.at(team.layout.id).epoch, EpochId{1});
+  }
+};
+
+TEST_F(OldCopyTest, ASwitchThatItLacksIsBelieved) {
+  Register(1, "n1", 1, {Running(team, 2)});
+  Register(2, "n2", 1, {Running(team, 2)});
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_EQ(store.Load()->teams.at(team.layout.id).epoch, EpochId{2});
+  EXPECT_GT(store.Load()->since, TermOf(team.layout.id)) << "the copy's terms are not trusted any more";
+}
+
+TEST_F(OldCopyTest, AMemberThatWaitsForTheSwitchIsToldOfIt) {
+  Register(1, "n1", 1, {Running(team, 2)});
+  Register(2, "n2", 1, {Running(team, 1, 2)});
+  EXPECT_EQ(State(team.layout.id), "ready");
+  EXPECT_TRUE(Silent()) << "its neighbors have the labels";
+}
+
+TEST_F(OldCopyTest, AMemberThatHasGivenUpTheSwitchBreaksTheTeam) {
+  Register(2, "n2", 1, {Running(team, 1, 2)});
+  EXPECT_EQ(sink.Take<schedule::Abort>(2).epoch, EpochId{2}) << "nothing shows yet that the store is a copy";
+  Register(1, "n1", 1, {Running(team, 2)});
+  EXPECT_THAT(sink.Take<schedule::BreakTeam>(2).why.text, Names("node n1", "epoch=2", "recorded=1"));
+}
+
 }  // namespace
 }  // namespace copse::coordinator

@@ -100,8 +100,11 @@ void Reunion::NotListed(Team& team, uint32_t member) {
 void Reunion::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam& running) {
   TeamRecord& record = team.record;
   const schedule::TeamNode& who = record.layout.nodes[member];
+  if (running.epoch > record.epoch && !team.change.has_value() && !AnyStaysAt(team, record.epoch)) {
+    if (state_->nodes.At(who.name).all_is_recorded) DistrustStore(who.name);
+    CatchUp(team, running);
+  }
   const bool all_is_recorded = state_->nodes.At(who.name).all_is_recorded;
-  if (running.epoch > record.epoch && !team.change.has_value() && !all_is_recorded) CatchUp(team, running);
   const std::string text = absl::StrCat("node ", who.name, " came back to team ", team.id().value(), " ");
   team.members.Report(member, running.epoch);
   state_->nodes.NoteMachine(record, member);
@@ -190,6 +193,21 @@ void Reunion::CatchUp(Team& team, const schedule::RunningTeam& running) {
   record.prepared = std::max(record.prepared, EpochId{running.epoch.value() + kLostEpochs});
   state_->Record(team);
   state_->teams.VerifyLater(team.id());
+}
+
+bool Reunion::AnyStaysAt(const Team& team, EpochId epoch) {
+  for (uint32_t i = 0; i < team.node_count(); ++i) {
+    const Member& member = team.members[i];
+    if (member.remains() && member.known && member.committed <= epoch && member.prepared <= epoch) return true;
+  }
+  return false;
+}
+
+void Reunion::DistrustStore(const std::string& shown_by) {
+  state_->ids->LeaveStore();
+  for (auto& [name, node] : state_->nodes.all()) node.all_is_recorded = false;
+  COPSE_LOG(kWarning, "the store is a copy from before decisions that daemons know (node=", shown_by,
+            ", term=", state_->ids->term(), ")");
 }
 
 bool Reunion::AllAreHeard(const schedule::TeamLayout& layout) const {

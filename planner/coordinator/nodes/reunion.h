@@ -68,6 +68,11 @@ class Reunion {
   void Settle(TeamId id, const Reports& reports);
   // Adopts the epoch that a daemon runs and that the store does not have, since it was lost or is older than the team.
   void CatchUp(Team& team, const schedule::RunningTeam& running);
+  // Returns whether a member that has come back has no epoch after this one: it has given up what it had prepared.
+  static bool AnyStaysAt(const Team& team, EpochId epoch);
+  // A daemon runs an epoch that is not recorded, although each is recorded before it is told: the store is a copy from
+  // before. From now on nothing counts as undecided because the store does not have it.
+  void DistrustStore(const std::string& shown_by);
   // Returns whether all daemons that might run a team are connected, or will not come back.
   bool AllAreHeard(const schedule::TeamLayout& layout) const;
   void AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort);
