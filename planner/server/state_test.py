@@ -438,6 +438,26 @@ class OnEtcd(OnBothStores, StateTest):
         self.calls(team)
         self.finish(team)
 
+    def test_a_copy_of_etcds_data_from_before_a_switch(self):
+        store = self.store("a")
+        planner, team = self.two_nodes(store)
+        store.end()
+        shutil.copytree(store.folder, store.folder + ".copy")
+        store.begin()
+        identity, = self.team_ids().values()
+        until("a switch", lambda: self.copsectl("team", "replan", str(identity), "--algorithm", "chain").returncode == 0)
+        self.stop(planner)
+        store.end()
+        shutil.rmtree(store.folder)
+        shutil.move(store.folder + ".copy", store.folder)
+        store.begin()
+        again = self.planner(store)
+        self.await_nodes(2)
+        self.assertEqual(self.team_states(), {"team1": "ready"})
+        self.assertIn("is a copy from before", self.log(again))
+        self.calls(team)
+        self.finish(team)
+
     def test_etcd_is_compacted(self):
         store = self.store("a")
         planner, team = self.two_nodes(store)
