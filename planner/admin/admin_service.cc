@@ -250,24 +250,35 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* ShowPlan(Context* context, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
-    return calls_.Answer(context, "ShowPlan", [this, request, reply]() -> absl::Status {
+    return calls_.Serve(context, "ShowPlan", [this, request, reply](const CallEnd& done) -> absl::Status {
       ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
-      ASSIGN_OR_RETURN(const std::vector<std::string> path, coordinator_->view().CriticalPath(PlanId(request->id())));
-      FillPlan(info, path, reply->mutable_plan());
-      reply->set_encoded(schedule::EncodePlan(info.plan));
+      coordinator_->view().CriticalPath(info.plan.id,
+                                        [info, reply, done](const absl::StatusOr<std::vector<std::string>>& path) {
+                                          if (!done.is_open()) return;
+                                          if (path.ok()) {
+                                            FillPlan(info, *path, reply->mutable_plan());
+                                            reply->set_encoded(schedule::EncodePlan(info.plan));
+                                          }
+                                          done(path.status());
+                                        });
       return absl::OkStatus();
     });
   }
 
   Reactor* ExplainPlan(Context* context, const v1::ExplainPlanRequest* request, v1::ExplainPlanReply* reply) override {
-    return calls_.Answer(context, "ExplainPlan", [this, request, reply]() -> absl::Status {
+    return calls_.Serve(context, "ExplainPlan", [this, request, reply](const CallEnd& done) -> absl::Status {
       ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
-      ASSIGN_OR_RETURN(const coordinator::PlanExplanation explanation,
-                       coordinator_->view().Explain(PlanId(request->id())));
-      FillPlan(info, explanation.critical_path, reply->mutable_plan());
-      reply->set_text(explanation.text);
-      reply->set_dot(explanation.dot);
-      reply->set_json(explanation.json);
+      coordinator_->view().Explain(
+          info.plan.id, [info, reply, done](const absl::StatusOr<coordinator::PlanExplanation>& explanation) {
+            if (!done.is_open()) return;
+            if (explanation.ok()) {
+              FillPlan(info, explanation->critical_path, reply->mutable_plan());
+              reply->set_text(explanation->text);
+              reply->set_dot(explanation->dot);
+              reply->set_json(explanation->json);
+            }
+            done(explanation.status());
+          });
       return absl::OkStatus();
     });
   }

@@ -245,11 +245,11 @@ TEST_F(BetterPlansTest, APlannerThatStartsAgainLetsTeamsKeepTheirPlans) {
 TEST_F(BetterPlansTest, ExplanationsTellOfThem) {
   Form();
   const PlanId plan = schedule::PlanIdIn(team.plans[0]);
-  EXPECT_THAT(coordinator->view().Explain(plan)->text, Names("being made"));
+  EXPECT_THAT(Explained(plan)->text, Names("being made"));
   plan_maker.FinishBetter(std::vector<double>{100, 0});
   Advance(kFirstLook);
   AnswerCalls(7, 0);
-  EXPECT_THAT(coordinator->view().Explain(plan)->text, Names("100.0 us", "700.0 us", "10600.0 us"));
+  EXPECT_THAT(Explained(plan)->text, Names("100.0 us", "700.0 us", "10600.0 us"));
 }
 
 }  // namespace

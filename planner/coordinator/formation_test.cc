@@ -59,8 +59,8 @@ TEST_F(TwoNodesTest, FormsATeam) {
   const auto plans = coordinator->view().Plans();
   ASSERT_EQ(plans.size(), 2u);
   EXPECT_NE(plans[0].plan.id, plans[1].plan.id);
-  EXPECT_EQ(coordinator->view().Explain(plans[0].plan.id)->text, "flat over 2 nodes");
-  EXPECT_THAT(coordinator->view().Explain(PlanId{99}), FailsWith(absl::StatusCode::kNotFound, "plan 99"));
+  EXPECT_EQ(Explained(plans[0].plan.id)->text, "flat over 2 nodes");
+  EXPECT_THAT(Explained(PlanId{99}), FailsWith(absl::StatusCode::kNotFound, "plan 99"));
 }
 
 TEST_F(CoordinatorTest, OneNodeTeamNeedsNoLabels) {

@@ -130,8 +130,8 @@ class Target : public coordinator::SessionSink {
     for (const coordinator::PlanInfo& plan : coordinator_->view().Plans()) {
       v1::PlanRow row;
       planner::FillPlan(plan, {}, &row);
-      (void)coordinator_->view().Explain(plan.plan.id).ok();
-      (void)coordinator_->view().CriticalPath(plan.plan.id).ok();
+      coordinator_->view().Explain(plan.plan.id, [](const auto&) {});
+      coordinator_->view().CriticalPath(plan.plan.id, [](const auto&) {});
     }
     for (const coordinator::TeamInfo& team : coordinator_->view().Teams()) {
       v1::TeamRow row;

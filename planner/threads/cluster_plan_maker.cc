@@ -102,6 +102,22 @@ std::string ExplanationJson(const Explanation& explanation, const schedule::Team
 }
 
 // A PlanComparison is what the gain of new plans depends on; any thread may read it.
+// The administrators' questions take turns with the users' plans as if one more user asked. Nobody has this number.
+constexpr uint32_t kAdministrators = UINT32_MAX;
+
+absl::StatusOr<std::vector<std::string>> CriticalPathOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                                        const std::vector<std::string>& names,
+                                                        const topology::Topology& topology) {
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
+  const CallArguments arguments = TypicalCall(plan);
+  // A price by formula has no path, and none is computed for derived teams.
+  if (schedule::IsDerivedTeam(layout.identity) || !IsPricedByRunning(plan, layout.shape, arguments)) {
+    return std::vector<std::string>();
+  }
+  ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments));
+  return NodesOf(prediction.critical_path, names);
+}
+
 struct PlanComparison {
   std::vector<std::string> names;  // the team's nodes
   schedule::TeamShape shape;
@@ -462,44 +478,121 @@ void ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout, std:
   });
 }
 
+// An Explaining is all on which a plan's explanation depends, and then the explanation. Any thread may Run it.
+struct ClusterPlanMaker::Explaining {
+  std::vector<std::string> names;
+  ClusterTopologies::Shared topology;
+  schedule::TeamShape shape;
+  schedule::Plan plan;
+  Rules rules;
+  uint64_t rules_number = 0;
+  // The plans that would be made now, to compare with. If they are not cached, they are made by `task`; those that are
+  // to replace quick plans may take long, and are made elsewhere.
+  std::optional<PlanTask> task;
+  absl::StatusOr<std::vector<schedule::Plan>> now = std::vector<schedule::Plan>();
+  absl::Duration cpu;  // of making them
+  absl::StatusOr<coordinator::PlanExplanation> result = absl::UnknownError("");
+
+  void Run() {
+    const absl::Duration begun = ThreadCpuTime();
+    if (task.has_value()) now = MakePlansOf(*task, rules);
+    cpu = ThreadCpuTime() - begun;
+    result = Explain();
+  }
+  absl::StatusOr<coordinator::PlanExplanation> Explain() const {
+    PlannerOptions planner_options;
+    planner_options.rules = rules;
+    // No plans can be made if the present rules are impossible for the team; then there is nothing to compare with.
+    ASSIGN_OR_RETURN(const Explanation explanation,
+                     Planner(&*topology, topology->costs(), planner_options)
+                         .Explain(plan, shape, names, TypicalCall(plan),
+                                  now.ok() ? absl::MakeConstSpan(*now) : absl::Span<const schedule::Plan>()));
+    return coordinator::PlanExplanation{.text = explanation.text,
+                                        .dot = explanation.dot,
+                                        .json = ExplanationJson(explanation, shape, names),
+                                        .critical_path = NodesOf(explanation.prediction.critical_path, names)};
+  }
+};
+
+absl::StatusOr<std::shared_ptr<ClusterPlanMaker::Explaining>> ClusterPlanMaker::StartExplaining(
+    const schedule::TeamLayout& layout, const schedule::Plan& plan) {
+  const auto explaining = std::make_shared<Explaining>();
+  explaining->names = NamesOf(layout);
+  ASSIGN_OR_RETURN(explaining->topology, TopologyWith(explaining->names));
+  explaining->shape = layout.shape;
+  explaining->plan = plan;
+  explaining->rules = model_.rules;
+  explaining->rules_number = rules_number_;
+  ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, {}));
+  if (const auto* kept = FindKept(task)) {
+    explaining->now = *kept;
+  } else if (!IsQuickPlan(plan)) {
+    explaining->task = std::move(task);
+  }
+  return explaining;
+}
+
+void ClusterPlanMaker::EndExplaining(Explaining& explaining) {
+  counts_.cpu += explaining.cpu;
+  if (!explaining.task.has_value() || !explaining.now.ok()) return;
+  ++counts_.sets_made;
+  if (explaining.rules_number == rules_number_) Keep(*std::move(explaining.task), *explaining.now);
+}
+
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,
                                                                        const schedule::Plan& plan) {
-  const std::vector<std::string> names = NamesOf(layout);
-  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
-  const CallArguments arguments = TypicalCall(plan);
-  // No plans can be made if the present rules are impossible for the team; then there is nothing to compare with. Those
-  // that are to replace quick plans may take long, and are made elsewhere.
-  absl::StatusOr<std::vector<schedule::Plan>> now = std::vector<schedule::Plan>();
-  if (IsQuickPlan(plan)) {
-    ASSIGN_OR_RETURN(const PlanTask task, TaskOf(layout, {}));
-    if (const auto* kept = FindKept(task)) now = *kept;
-  } else {
-    now = MakePlans(layout, {});
+  ASSIGN_OR_RETURN(const std::shared_ptr<Explaining> explaining, StartExplaining(layout, plan));
+  explaining->Run();
+  EndExplaining(*explaining);
+  return explaining->result;
+}
+
+absl::Status ClusterPlanMaker::RunForAdministrators(std::function<void()> work, std::function<void()> done) {
+  if (workers_ == nullptr) {
+    work();
+    done();
+    return absl::OkStatus();
   }
-  PlannerOptions planner_options;
-  planner_options.rules = model_.rules;
-  ASSIGN_OR_RETURN(const Explanation explanation,
-                   Planner(&*topology, topology->costs(), planner_options)
-                       .Explain(plan, layout.shape, names, arguments,
-                                now.ok() ? absl::MakeConstSpan(*now) : absl::Span<const schedule::Plan>()));
-  coordinator::PlanExplanation result{
-      .text = explanation.text, .dot = explanation.dot, .json = ExplanationJson(explanation, layout.shape, names)};
-  result.critical_path = NodesOf(explanation.prediction.critical_path, names);
-  return result;
+  if (explaining_ >= kExplainingMax) {
+    return absl::ResourceExhaustedError(absl::StrCat("plans: too many wait to be explained (plans=", explaining_,
+                                                     ", limit=", kExplainingMax, "): try again"));
+  }
+  ++explaining_;
+  workers_->Run(kAdministrators, std::move(work), [this, done = std::move(done)] {
+    --explaining_;
+    done();
+  });
+  return absl::OkStatus();
+}
+
+void ClusterPlanMaker::ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, ExplainDone done) {
+  const auto explaining = StartExplaining(layout, plan);
+  if (!explaining.ok()) return done(explaining.status());
+  const absl::Status runs = RunForAdministrators([job = *explaining] { job->Run(); },
+                                                 [this, job = *explaining, done] {
+                                                   EndExplaining(*job);
+                                                   done(job->result);
+                                                 });
+  if (!runs.ok()) done(runs);
 }
 
 absl::StatusOr<std::vector<std::string>> ClusterPlanMaker::CriticalPath(const schedule::TeamLayout& layout,
                                                                         const schedule::Plan& plan) {
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(names));
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *topology, topology->costs()));
-  const CallArguments arguments = TypicalCall(plan);
-  // A price by formula has no path, and none is computed for derived teams.
-  if (schedule::IsDerivedTeam(layout.identity) || !IsPricedByRunning(plan, layout.shape, arguments)) {
-    return std::vector<std::string>();
-  }
-  ASSIGN_OR_RETURN(const Prediction prediction, Price(plan, layout.shape, costs, arguments));
-  return NodesOf(prediction.critical_path, names);
+  return CriticalPathOf(layout, plan, names, *topology);
+}
+
+void ClusterPlanMaker::CriticalPathLater(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                         PathDone done) {
+  const std::vector<std::string> names = NamesOf(layout);
+  const absl::StatusOr<ClusterTopologies::Shared> topology = TopologyWith(names);
+  if (!topology.ok()) return done(topology.status());
+  const auto path = std::make_shared<absl::StatusOr<std::vector<std::string>>>(absl::UnknownError(""));
+  const absl::Status runs = RunForAdministrators(
+      [path, layout, plan, names, topology = *topology] { *path = CriticalPathOf(layout, plan, names, *topology); },
+      [path, done] { done(*path); });
+  if (!runs.ok()) done(runs);
 }
 
 }  // namespace copse::planner

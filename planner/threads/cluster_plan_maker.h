@@ -93,6 +93,9 @@ absl::StatusOr<std::vector<schedule::Plan>> QuickPlansOf(const PlanTask& task, c
 absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan>& quick,
                                                 const std::vector<schedule::Plan>& better, const PlanTask& task);
 
+// Limits what administrators wait to have explained.
+inline constexpr size_t kExplainingMax = 64;
+
 // Limits the tasks for which better plans are made, or wait to be made.
 inline constexpr size_t kBetterTasksMax = 64;
 
@@ -156,6 +159,11 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                         const schedule::Plan& plan) override;
 
+  // These work on a worker, in a turn of their own beside the users'. Errors, beside Explain's: RESOURCE_EXHAUSTED
+  // while kExplainingMax wait.
+  void ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, ExplainDone done) override;
+  void CriticalPathLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, PathDone done) override;
+
   // Computes the largest predicted speed-up of any plan's typical call by new plans over `plans`; 1: none. Draining
   // nodes have the same weight as while plans are made. New plans are made as by MakePlansLater, and calls are priced
   // on a worker, too. `done` is called once, maybe before this returns. Errors: those of MakePlans and PredictedNs.
@@ -179,6 +187,13 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
     std::vector<schedule::Plan> plans;
     size_t neighbors = 0;
   };
+
+  struct Explaining;
+  absl::StatusOr<std::shared_ptr<Explaining>> StartExplaining(const schedule::TeamLayout& layout,
+                                                              const schedule::Plan& plan);
+  void EndExplaining(Explaining& explaining);
+  // Runs `work` and then `done` as PlanWorkers::Run does, or at once without workers.
+  absl::Status RunForAdministrators(std::function<void()> work, std::function<void()> done);
 
   absl::StatusOr<PlanTask> TaskOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options);
   // Returns the cached plans, or null.
@@ -212,6 +227,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   PlanWorkers* better_workers_ = nullptr;
   std::list<Better> better_;
   uint64_t rules_number_ = 0;  // grows with each change of the rules
+  size_t explaining_ = 0;
 };
 
 }  // namespace copse::planner

@@ -336,6 +336,37 @@ TEST_F(QuickFirstTest, ExplanationsNameThem) {
   EXPECT_NE(maker_.Explain(Team(1), first->plans[0])->text.find("the better one is " + better), std::string::npos);
 }
 
+TEST_F(QuickFirstTest, ExplanationsAreMadeOnAWorker) {
+  const auto first = maker_.QuickPlans(Team(1));
+  schedule::Plan plan = first->plans[1];
+  plan.predicted_us = 1;  // not a quick one: the plans that would be made now are made to compare with
+  std::vector<coordinator::PlanExplanation> explained;
+  std::vector<std::vector<std::string>> paths;
+  maker_.ExplainLater(Team(1), plan, [&](const auto& explanation) { explained.push_back(explanation.value()); });
+  maker_.CriticalPathLater(Team(1), plan, [&](const auto& path) { paths.push_back(path.value()); });
+  EXPECT_TRUE(explained.empty() && paths.empty());
+  EXPECT_EQ(maker_.sets_made(), 0u) << "nothing is made on the caller's thread";
+  while (explained.empty() || paths.empty()) queue_.RunUntil(absl::InfiniteFuture());
+  EXPECT_EQ(maker_.sets_made(), 1u);
+  EXPECT_EQ(explained[0].critical_path, paths[0]);
+  EXPECT_EQ(explained[0].text, maker_.Explain(Team(1), plan)->text);
+  EXPECT_EQ(maker_.sets_made(), 1u) << "those plans are kept";
+}
+
+TEST_F(QuickFirstTest, WhatWaitsToBeExplainedIsLimited) {
+  const auto first = maker_.QuickPlans(Team(1));
+  size_t done = 0, refused = 0;
+  for (size_t i = 0; i < kExplainingMax + 2; ++i) {
+    maker_.CriticalPathLater(Team(1), first->plans[0], [&](const auto& path) {
+      ++done;
+      refused += absl::IsResourceExhausted(path.status());
+    });
+  }
+  EXPECT_EQ(refused, 2u);
+  while (done < kExplainingMax + 2) queue_.RunUntil(absl::InfiniteFuture());
+  EXPECT_EQ(refused, 2u);
+}
+
 TEST(ClusterPlanMakerTest, TheSameMembersArePlannedOnce) {
   ClusterPlanMaker maker({});
   const auto first = maker.MakePlans(Layout(9), {}).value();

@@ -69,6 +69,15 @@ class PlanMaker {
   virtual void DropBetter(TeamId) {}
 
   virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) = 0;
+  // Explains a plan, or finds its critical path, without keeping the caller waiting, as MakePlansLater makes plans.
+  using ExplainDone = std::function<void(absl::StatusOr<PlanExplanation>)>;
+  virtual void ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, ExplainDone done) {
+    done(Explain(layout, plan));
+  }
+  using PathDone = std::function<void(absl::StatusOr<std::vector<std::string>>)>;
+  virtual void CriticalPathLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, PathDone done) {
+    done(CriticalPath(layout, plan));
+  }
   // Returns the critical path alone. Implementations may avoid the comparison of all candidates that Explain makes.
   virtual absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                                 const schedule::Plan& plan) {

@@ -225,6 +225,11 @@ class CoordinatorTest : public ::testing::Test {
     const auto info = coordinator->view().FindTeam(team);
     return info.ok() ? info->state : std::string(info.status().message());
   }
+  absl::StatusOr<PlanExplanation> Explained(PlanId plan) const {
+    absl::StatusOr<PlanExplanation> result = absl::UnknownError("not called");
+    coordinator->view().Explain(plan, [&result](absl::StatusOr<PlanExplanation> given) { result = std::move(given); });
+    return result;
+  }
   bool Silent() const {
     for (const auto& [session, queue] : sink.sent) {
       if (!queue.empty()) return false;

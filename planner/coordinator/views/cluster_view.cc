@@ -198,16 +198,23 @@ absl::StatusOr<PlanInfo> ClusterView::FindPlan(PlanId id) const {
   return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
 }
 
-absl::StatusOr<PlanExplanation> ClusterView::Explain(PlanId id) const {
-  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
-  ASSIGN_OR_RETURN(PlanExplanation explanation, state_->plan_maker->Explain(info.layout, info.plan));
-  absl::StrAppend(&explanation.text, DescribeBetterPlans(state_->teams.At(state_->teams.of_plans().at(id))));
-  return explanation;
+void ClusterView::Explain(PlanId id, PlanMaker::ExplainDone done) const {
+  const absl::StatusOr<PlanInfo> info = FindPlan(id);
+  if (!info.ok()) return done(info.status());
+  state_->plan_maker->ExplainLater(
+      info->layout, info->plan, [this, id, done = std::move(done)](absl::StatusOr<PlanExplanation> explanation) {
+        const auto team = state_->teams.of_plans().find(id);  // it may have ended meanwhile
+        if (explanation.ok() && team != state_->teams.of_plans().end()) {
+          absl::StrAppend(&explanation->text, DescribeBetterPlans(state_->teams.At(team->second)));
+        }
+        done(std::move(explanation));
+      });
 }
 
-absl::StatusOr<std::vector<std::string>> ClusterView::CriticalPath(PlanId id) const {
-  ASSIGN_OR_RETURN(const PlanInfo info, FindPlan(id));
-  return state_->plan_maker->CriticalPath(info.layout, info.plan);
+void ClusterView::CriticalPath(PlanId id, PlanMaker::PathDone done) const {
+  const absl::StatusOr<PlanInfo> info = FindPlan(id);
+  if (!info.ok()) return done(info.status());
+  state_->plan_maker->CriticalPathLater(info->layout, info->plan, std::move(done));
 }
 
 std::vector<CollectiveInfo> ClusterView::MergeCalls(const StatusAnswer& answer) const {

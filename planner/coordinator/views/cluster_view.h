@@ -73,8 +73,9 @@ class ClusterView {
   std::optional<TeamInfo> EndedTeamAfter(uint64_t* last) const;
   // Plans of teams for which `wanted` is false are passed over. 0: the first one.
   std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
-  absl::StatusOr<PlanExplanation> Explain(PlanId plan) const;
-  absl::StatusOr<std::vector<std::string>> CriticalPath(PlanId plan) const;
+  // Call `done` once, maybe before they return, and not after the coordinator has ended.
+  void Explain(PlanId plan, PlanMaker::ExplainDone done) const;
+  void CriticalPath(PlanId plan, PlanMaker::PathDone done) const;
   // Return how many nodes and teams, derived ones included, are in each state; states that none is in are there, too.
   std::map<std::string, uint64_t> NodesByState() const;
   std::map<std::string, uint64_t> TeamsByState() const;
