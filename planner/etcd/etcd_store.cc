@@ -94,6 +94,11 @@ std::string EtcdStore::AbortedKey(TeamId team) const { return absl::StrCat(prefi
 // --- Changes ---
 
 void EtcdStore::Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) {
+  encoder_.Post(
+      [this, changes = std::move(changes), done = std::move(done)]() mutable { Encode(changes, std::move(done)); });
+}
+
+void EtcdStore::Encode(const std::vector<StoreChange>& changes, std::function<void(const absl::Status&)> done) {
   std::map<std::string, size_t> last;
   for (size_t i = 0; i < changes.size(); ++i) last[ThingOf(changes[i])] = i;
   Operations operations;

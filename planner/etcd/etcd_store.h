@@ -19,6 +19,7 @@
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/fenced_writer.h"
 #include "planner/store/saved_state.h"
+#include "planner/threads/task_thread.h"
 
 namespace copse::planner {
 
@@ -53,6 +54,7 @@ class EtcdStore : public coordinator::Store, public StateReader {
   void AppendPut(const std::string& key, const std::string& bytes, Operations* operations);
   void AppendDrop(const std::string& key, Operations* operations);
   void Append(const coordinator::StoreChange& change, Operations* operations);
+  void Encode(const std::vector<coordinator::StoreChange>& changes, std::function<void(const absl::Status&)> done);
 
   absl::Status Write(Operations operations);  // blocks
   // Reads all keys below PREFIX/ at one revision.
@@ -66,8 +68,11 @@ class EtcdStore : public coordinator::Store, public StateReader {
   const std::function<void(std::function<void()>)> post_;
   const std::shared_ptr<FencedWriter> writer_;  // shared with its calls
 
+  // Load sets them before the first Commit; from then on only the encoder's thread uses them.
   std::set<std::string> in_parts_;  // keys whose values have, or had, parts
   uint64_t versions_ = 0;           // of values in parts, which this object has made
+  // Encodes changes, since a team of 10,000 nodes takes long; the last member, because its tasks use the others.
+  TaskThread encoder_;
 };
 
 }  // namespace copse::planner

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/cpu_time.h"
 #include "base/mutex.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
@@ -21,6 +22,7 @@
 #include "planner/etcd/operations.h"
 #include "planner/etcd/testing/candidate.h"
 #include "planner/etcd/testing/etcd_cluster.h"
+#include "planner/store/team_record_codec.h"
 #include "schedule/plan.h"
 #include "testbed/processes/child_process.h"
 
@@ -221,6 +223,17 @@ TEST_F(EtcdStoreTest, KeepsLongRecords) {
   ASSERT_THAT(planner_->Commit({Put(first)}), IsOk());
   ASSERT_THAT(planner_->Commit({DropTeam{TeamId(5)}}), IsOk());
   EXPECT_TRUE(KeysBelow("/team/")->empty());
+}
+
+TEST_F(EtcdStoreTest, EncodesElsewhereThanOnTheCallersThread) {
+  ASSERT_THAT(planner_->store()->Load(), IsOk());
+  const auto record = std::make_shared<const TeamRecord>(LongRecord(8, 8 << 20, 3));
+  const absl::Duration begun = ThreadCpuTime();
+  const std::string bytes = SerializeTeam(*record);
+  const absl::Duration encoded = ThreadCpuTime();
+  const absl::Status status = planner_->Commit({PutTeam{record}});
+  EXPECT_LT(ThreadCpuTime() - encoded, (encoded - begun) / 4) << "bytes=" << bytes.size();
+  EXPECT_THAT(status, IsOk());
 }
 
 TEST_F(EtcdStoreTest, DamagedValuesArePutAside) {
