@@ -3,6 +3,9 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <algorithm>
@@ -78,6 +81,16 @@ bool TriesAnother(grpc::StatusCode code) {
 }
 
 }  // namespace
+
+std::shared_ptr<grpc::ChannelCredentials> EtcdCredentials(const config::TlsFiles& files, absl::Duration refresh) {
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+      files.key, files.certificate, files.authorities, static_cast<unsigned>(absl::ToInt64Seconds(refresh))));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::HostNameCertificateVerifier>());
+  return grpc::experimental::TlsCredentials(options);
+}
 
 struct EtcdClient::EtcdMember {
   EtcdMember(std::string address, const std::shared_ptr<grpc::ChannelCredentials>& credentials)

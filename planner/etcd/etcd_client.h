@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/config/tls_files.h"
 #include "base/mutex.h"
 #include "planner/etcd/etcd.grpc.pb.h"
 
@@ -36,6 +37,12 @@ struct EtcdClientOptions {
   std::string password;                                   // of `user`
   absl::Duration timeout = absl::Seconds(5);              // of a call
 };
+
+// Returns credentials with this certificate for members whose certificates `authorities` has signed. The files are read
+// again every `refresh`, at least a second: new ones are used for new connections.
+inline constexpr absl::Duration kEtcdCredentialsRefresh = absl::Seconds(10);
+std::shared_ptr<grpc::ChannelCredentials> EtcdCredentials(const config::TlsFiles& files,
+                                                          absl::Duration refresh = kEtcdCredentialsRefresh);
 
 // An EtcdClient makes calls at one of the endpoints. If that does not answer, or has lost the cluster's majority, the
 // same call is made at the next one, until the call's timeout, of which each endpoint gets a part; later calls stay

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/etcd/etcd_client.h"
 
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "planner/etcd/key_watch.h"
 #include "planner/etcd/testing/etcd_cluster.h"
+#include "testbed/processes/temp_folder.h"
 
 namespace copse::planner {
 namespace {
@@ -194,6 +196,25 @@ TEST(EtcdClientTlsTest, WantsTheRightAuthorityAndACertificate) {
   options.credentials = grpc::InsecureChannelCredentials();
   EXPECT_THAT(Get(EtcdClient::Create(options).value().get(), "k", absl::Seconds(1)),
               FailsWith(StatusCode::kUnavailable));
+}
+
+TEST(EtcdClientTlsTest, NewFilesAreUsedWithoutARestart) {
+  const auto cluster = EtcdCluster::Start({.tls = true}).value();
+  const testing::EtcdCertificates& certificates = cluster->certificates();
+  const procs::TempFolder folder;
+  const config::TlsFiles files = {.certificate = folder / "cert", .key = folder / "key", .authorities = folder / "ca"};
+  std::ofstream(files.certificate) << certificates.client;
+  std::ofstream(files.key) << certificates.client_key;
+  std::ofstream(files.authorities) << certificates.other_ca;
+  EtcdClientOptions options = cluster->ClientOptions();
+  options.credentials = EtcdCredentials(files, absl::Seconds(1));
+  const auto client = EtcdClient::Create(options).value();
+  EXPECT_THAT(Get(client.get(), "k", absl::Seconds(1)), FailsWith(StatusCode::kUnavailable));
+  std::ofstream(files.authorities) << certificates.ca;
+  absl::Status answer;
+  for (int i = 0; i < 60 && !(answer = Get(client.get(), "k", absl::Seconds(1)).status()).ok(); ++i) {
+  }
+  EXPECT_THAT(answer, IsOk());
 }
 
 TEST(EtcdClientUserTest, MayUseItsOwnKeysAlone) {

@@ -15,14 +15,8 @@ namespace copse::planner {
 absl::StatusOr<std::unique_ptr<EtcdClient>> OpenEtcd(const Settings& settings) {
   EtcdClientOptions options;
   options.endpoints = settings.store.etcd;
-  options.credentials = grpc::InsecureChannelCredentials();
-  if (settings.store.is_encrypted) {
-    grpc::SslCredentialsOptions pem;
-    pem.pem_root_certs = settings.etcd_tls.ca;
-    pem.pem_cert_chain = settings.etcd_tls.certificate;
-    pem.pem_private_key = settings.etcd_tls.key;
-    options.credentials = grpc::SslCredentials(pem);
-  }
+  options.credentials =
+      settings.store.is_encrypted ? EtcdCredentials(settings.etcd_tls) : grpc::InsecureChannelCredentials();
   return EtcdClient::Create(std::move(options));
 }
 

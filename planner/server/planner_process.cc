@@ -21,6 +21,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -365,9 +366,9 @@ void PlannerProcess::Reload() {
   } else {
     for (const std::string& key : start_.config.Changed(config)) {
       const bool fixed = key == "listen" || key == "state" || key == "store" || key == "advertise" || key == "lease" ||
-                         key == "insecure" || key == "tls_cert" || key == "tls_key" || key == "tls_ca" ||
-                         key == "tls_crl_dir" || key == "run_dir" || key == "private_data" || key == "core_memory" ||
-                         key == "window" || key == "team_size_max" || key == "node_timeout";
+                         key == "insecure" || absl::StartsWith(key, "etcd_") || key == "tls_cert" || key == "tls_key" ||
+                         key == "tls_ca" || key == "tls_crl_dir" || key == "run_dir" || key == "private_data" ||
+                         key == "core_memory" || key == "window" || key == "team_size_max" || key == "node_timeout";
       COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
     }
     SetLogLevel(settings->live.log_level);

@@ -89,15 +89,15 @@ absl::Status ReadStore(const config::Config& config, Settings& settings) {
     // Its own files, or else those by which the planner proves who it is.
     const bool has_own = !config.Text("etcd_ca").empty() || !config.Text("etcd_cert").empty();
     const std::string prefix = has_own ? "etcd_" : "tls_";
-    for (const auto& [name, text] : {std::pair{"ca", &settings.etcd_tls.ca},
+    for (const auto& [name, path] : {std::pair{"ca", &settings.etcd_tls.authorities},
                                      {"cert", &settings.etcd_tls.certificate},
                                      {"key", &settings.etcd_tls.key}}) {
       const std::string key = prefix + name;
-      const std::string& path = config.Text(key);
-      if (path.empty()) {
+      *path = config.Text(key);
+      if (path->empty()) {
         return absl::InvalidArgumentError(absl::StrCat(key, ": needed by etcds (store=", settings.store_text, ")"));
       }
-      ASSIGN_OR_RETURN(*text, ReadFile(key, path));
+      RETURN_IF_ERROR(ReadFile(key, *path).status());
     }
     return absl::OkStatus();
   }

@@ -24,11 +24,6 @@ struct LiveSettings {
   ClusterModel model;
 };
 
-// EtcdTls are PEM texts; all are empty, or none is.
-struct EtcdTls {
-  std::string ca, certificate, key;
-};
-
 struct Settings {
   std::string listen;
   StoreAddress store;
@@ -36,8 +31,8 @@ struct Settings {
   std::string store_text;           // as configured, for display; "memory": none
   std::string advertise;            // HOST:PORT by which others reach this planner; empty: `listen`
   absl::Duration lease;             // of a leader's key in etcd
-  EtcdTls etcd_tls;
-  config::TlsFiles tls;  // none: connections are not encrypted, and callers are not known
+  config::TlsFiles etcd_tls;        // without revocation lists; none unless the store is encrypted
+  config::TlsFiles tls;             // none: connections are not encrypted, and callers are not known
   bool insecure = false;
   bool core_memory = false;  // core dumps hold what is in memory
   std::string run_dir;       // folder of admin.sock and view.sock; empty: there are none

@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,40 @@ class Etcd:
         key, value = next(iter(self.keys(f"/copse/{row}").items()))
         self.put(key, flipped(value))
         return key[len("/copse/"):]
+
+
+class SealedEtcd(Etcd):
+    """A store in an etcd that wants TLS and a client's certificate."""
+
+    def __init__(self, test, name):
+        self.files = f"{test.folder}/{name}"
+        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+        self.openssl("req", "-x509", *key, "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca")
+        for who in ("server", "planner"):
+            self.openssl("req", "-x509", *key, "-subj", f"/CN={who}", "-addext", "subjectAltName=IP:127.0.0.1", "-CA",
+                         f"{self.files}.ca", "-CAkey", f"{self.files}.ca.key", "-keyout", f"{who}.key", "-out", who)
+        super().__init__(test, name)
+
+    def openssl(self, *words):
+        words = [f"{self.files}.{word}" if before in ("-keyout", "-out") else word
+                 for before, word in zip(("",) + words, words)]
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+    def begin(self):
+        self.url = self.url.replace("http:", "https:")
+        self.command = [word.replace("client-urls=http:", "client-urls=https:") for word in self.command]
+        self.command += [f"--cert-file={self.files}.server", f"--key-file={self.files}.server.key", "--client-cert-auth",
+                         f"--trusted-ca-file={self.files}.ca"]
+        super().begin()
+
+    def is_healthy(self):
+        context = ssl.create_default_context(cafile=f"{self.files}.ca")
+        context.load_cert_chain(f"{self.files}.planner", f"{self.files}.planner.key")
+        try:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=2, context=context) as answer:
+                return json.load(answer)["health"] == "true"
+        except OSError:
+            return False
 
 
 class StateTest(unittest.TestCase):
@@ -492,6 +527,25 @@ class OnEtcd(OnBothStores, StateTest):
         store.process.send_signal(signal.SIGCONT)
         self.assertEqual(imported.wait(PATIENCE_S), 0, self.log(imported))
         self.assertEqual([row["version"] for row in self.answer("topo", "list")], [1])
+
+    def test_an_etcd_that_wants_certificates(self):
+        store = SealedEtcd(self, "a")
+        plain = self.offline(store, "--check-state")
+        self.assertNotEqual(plain.returncode, 0, "without a certificate")
+        store.setting = store.setting.replace("etcd:", "etcds:")
+        settings = [f"etcd_{key}={store.files}.{name}" for key, name in (("ca", "ca"), ("cert", "planner"), ("key", "planner.key"))]
+        planner = self.planner(store, None, *settings)
+        for node in ("n0", "n1"):
+            self.daemon(node)
+        self.await_nodes(2)
+        team = self.new_team("n0", "n1")
+        self.assertIsNotNone(team)
+        self.stop(planner)
+        self.planner(store, None, *settings)
+        self.await_nodes(2)
+        self.assertEqual(self.team_states(), {"team1": "ready"})
+        self.calls(team)
+        self.finish(team)
 
     def test_etcd_has_no_space(self):
         store = Etcd(self, "a", quota=4 << 20)
