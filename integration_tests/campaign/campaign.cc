@@ -16,12 +16,10 @@ namespace {
 
 constexpr absl::Duration kReportEvery = absl::Seconds(10);
 
-const char* ClusterName(const Scale& scale) { return scale.real ? "real" : "simulated"; }
-
-void Report(const Case& c, const Scale& scale, const Findings& findings) {
-  std::fprintf(stderr, "FAILED %s %s\n", ClusterName(scale), Describe(c).c_str());
+void Report(const Case& c, const CampaignOptions& options, const Findings& findings) {
+  std::fprintf(stderr, "FAILED %s %s\n", options.clusters.c_str(), Describe(c).c_str());
   for (const std::string& complaint : findings.complaints) std::fprintf(stderr, "  %s\n", complaint.c_str());
-  std::fprintf(stderr, "  again: tools/campaign --%s 1 --seed %llu\n", ClusterName(scale),
+  std::fprintf(stderr, "  again: tools/campaign --%s 1 --seed %llu\n", options.clusters.c_str(),
                static_cast<unsigned long long>(c.seed));
 }
 
@@ -64,7 +62,7 @@ absl::Status RunCampaign(const CampaignOptions& options, const Scale& scale, con
   const MonotonicClock clock;
   const absl::Time start = clock.Now();
   LedgerRow row{.commit = options.commit,
-                .cluster = ClusterName(scale),
+                .cluster = options.clusters,
                 .shard = absl::StrCat(options.shard + 1, "/", options.shards)};
   ASSIGN_OR_RETURN(const uint64_t next, ledger.NextSeed(row, options.first_seed));
   const LedgerRow empty = row;
@@ -75,7 +73,7 @@ absl::Status RunCampaign(const CampaignOptions& options, const Scale& scale, con
     row.seconds = absl::ToDoubleSeconds(now - reported);
     RETURN_IF_ERROR(ledger.Append(row));
     std::fprintf(stderr, "%s: seed %llu, cases=%llu failed=%llu programs=%llu well=%llu calls=%llu (%.0f s)\n",
-                 ClusterName(scale), static_cast<unsigned long long>(row.last_seed),
+                 options.clusters.c_str(), static_cast<unsigned long long>(row.last_seed),
                  static_cast<unsigned long long>(tally->cases), static_cast<unsigned long long>(tally->failed),
                  static_cast<unsigned long long>(tally->programs), static_cast<unsigned long long>(tally->ended_well),
                  static_cast<unsigned long long>(tally->calls), absl::ToDoubleSeconds(now - start));
@@ -88,11 +86,11 @@ absl::Status RunCampaign(const CampaignOptions& options, const Scale& scale, con
     if (seed < next) continue;
     if (clock.Now() - start >= options.time_max) break;
     const Case c = MakeCase(seed, scale);
-    CrashNote() = absl::StrCat("CRASHED ", ClusterName(scale), " ", Describe(c), "\n");
+    CrashNote() = absl::StrCat("CRASHED ", options.clusters, " ", Describe(c), "\n");
     const std::unique_ptr<scenario::Cluster> cluster = make_cluster(c);
     const Findings findings = Conduct(c, scale, cluster.get());
     tally->Add(findings);
-    if (!findings.complaints.empty()) Report(c, scale, findings);
+    if (!findings.complaints.empty()) Report(c, options, findings);
     if (row.cases++ == 0) row.first_seed = seed;
     row.last_seed = seed;
     row.failed += !findings.complaints.empty();

@@ -27,6 +27,7 @@ struct CampaignOptions {
   uint64_t shards = 1;
   absl::Duration time_max = absl::InfiniteDuration();
   std::string commit = "unknown";
+  std::string clusters = "simulated";  // as in the ledger: simulated, real, real-tcp
 };
 
 struct Tally {

@@ -19,4 +19,9 @@ std::unique_ptr<scenario::Cluster> MakeRealCluster(const Case&) {
       procs::ProcessClusterOptions{.one_switch_fabric = netns::CheckNamespaces(true).ok()});
 }
 
+std::unique_ptr<scenario::Cluster> MakeRealTcpCluster(const Case&) {
+  return std::make_unique<procs::ProcessCluster>(
+      procs::ProcessClusterOptions{.one_switch_fabric = netns::CheckNamespaces(true).ok(), .transport = "tcp"});
+}
+
 }  // namespace copse::campaign

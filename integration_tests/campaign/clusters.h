@@ -15,6 +15,8 @@ std::unique_ptr<scenario::Cluster> MakeSimulatedCluster(const Case& c);
 // Returns a cluster with network namespaces and an emulated network where that is possible, else on loopback, where
 // no link can be cut.
 std::unique_ptr<scenario::Cluster> MakeRealCluster(const Case& c);
+// The same with daemons that have certificates, and whose data goes over Copse's own TCP.
+std::unique_ptr<scenario::Cluster> MakeRealTcpCluster(const Case& c);
 
 }  // namespace copse::campaign
 

@@ -36,7 +36,7 @@ bool ParseShard(const std::string& text, CampaignOptions* options) {
 
 int Main(int argc, char** argv) {
   CampaignOptions options;
-  uint64_t simulated = 0, real = 0;
+  uint64_t simulated = 0, real = 0, real_tcp = 0;
   double seconds = 0;
   std::string shard = "1/1", ledger_file;
   bool json = false, verbose = false;
@@ -44,7 +44,8 @@ int Main(int argc, char** argv) {
   app.name("tools/campaign");
   app.add_option("--simulated", simulated, "cases on simulated clusters")->option_text("N");
   app.add_option("--real", real, "cases on real processes; cuts need root")->option_text("N");
-  app.add_option("--seconds", seconds, "at most, for each of both")->option_text("S");
+  app.add_option("--real-tcp", real_tcp, "the same over Copse's own TCP")->option_text("N");
+  app.add_option("--seconds", seconds, "at most, for each of these")->option_text("S");
   app.add_option("--seed", options.first_seed, "of the first case, default 0")->option_text("K");
   app.add_option("--shard", shard, "every N-th case from the I-th on")->option_text("I/N");
   app.add_option("--ledger", ledger_file, "what has been done, to go on with")->option_text("FILE");
@@ -60,17 +61,25 @@ int Main(int argc, char** argv) {
     return BadUsage(error.what());
   }
   if (!ParseShard(shard, &options)) return BadUsage(absl::StrCat("--shard: not one of several (value=", shard, ")"));
-  if (simulated == 0 && real == 0) return BadUsage("usage: --simulated N or --real N");
+  if (simulated + real + real_tcp == 0) return BadUsage("usage: --simulated N, --real N or --real-tcp N");
   if (seconds > 0) options.time_max = absl::Seconds(seconds);
   SetLogLevel(verbose ? LogLevel::kInfo : static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));
 
   const Ledger ledger(ledger_file);
   Tally tally;
-  for (const bool is_real : {false, true}) {
-    options.cases = is_real ? real : simulated;
+  struct Kind {
+    const char* clusters;
+    uint64_t cases;
+    Scale scale;
+    MakeCluster make;
+  };
+  for (const Kind& kind : {Kind{"simulated", simulated, SimulatedScale(), MakeSimulatedCluster},
+                           Kind{"real", real, RealScale(), MakeRealCluster},
+                           Kind{"real-tcp", real_tcp, RealScale(), MakeRealTcpCluster}}) {
+    options.clusters = kind.clusters;
+    options.cases = kind.cases;
     if (options.cases == 0) continue;
-    const absl::Status status = RunCampaign(options, is_real ? RealScale() : SimulatedScale(),
-                                            is_real ? MakeRealCluster : MakeSimulatedCluster, ledger, &tally);
+    const absl::Status status = RunCampaign(options, kind.scale, kind.make, ledger, &tally);
     if (!status.ok()) {
       std::fprintf(stderr, "tools/campaign: %s\n", std::string(status.message()).c_str());
       return 1;
