@@ -35,15 +35,14 @@ void CallOrder::OnCalls(const Team& team, Incarnation from, const CallsMessage& 
   if (history == nullptr || team.broken()) return;
   const std::optional<uint64_t> number = history->FirstDifference(message.first, message.hashes);
   if (!number) return;
-  const RankArguments& ours = *history->Find(*number);
-  link_->SendToPeer(from, CallsDifferMessage{team.id(), *number, ours.rank, *node_, ours.arguments});
+  link_->SendToPeer(from, CallsDifferMessage{team.id(), *number, *history->Find(*number), *node_});
 }
 
 std::optional<FailureReport> CallOrder::OnCallsDiffer(const CallsDifferMessage& message) const {
   const CallHistory* const history = Find(message.team);
   const RankArguments* const ours = history == nullptr ? nullptr : history->Find(message.number);
-  if (ours == nullptr || ours->arguments == message.arguments) return std::nullopt;
-  return MismatchReport(message.number, *ours, *node_, {message.rank, message.arguments}, message.node);
+  if (ours == nullptr || ours->arguments == message.given.arguments) return std::nullopt;
+  return MismatchReport(message.number, *ours, *node_, message.given, message.node);
 }
 
 }  // namespace copse::daemon

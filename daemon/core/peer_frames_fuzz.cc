@@ -266,8 +266,8 @@ std::vector<std::string> Seeds() {
       Contribution(target, 1, 0) + Contribution(target, 1, 1) + second + Contribution(target, 2, 1),
       Control(1, daemon::HeartbeatMessage{}) + second + Control(2, daemon::HeartbeatMessage{}) + second,
       Control(2, daemon::BreakMessage{kTeam, {schedule::Failure::kMemberLost, "rank 1 lost"}}),
-      Control(1, daemon::ArgumentsMessage{kTeam, CallSeq(0), Rank(1), "n1", Arguments(Collective::kAllreduce)}) +
-          Control(2, daemon::ArgumentsMessage{kTeam, CallSeq(0), Rank(2), "n2", Arguments(Collective::kReduce)}),
+      Control(1, daemon::ArgumentsMessage{kTeam, CallSeq(0), {Rank(1), Arguments(Collective::kAllreduce)}, "n1"}) +
+          Control(2, daemon::ArgumentsMessage{kTeam, CallSeq(0), {Rank(2), Arguments(Collective::kReduce)}, "n2"}),
       call + Control(1, daemon::LeftMessage{kTeam, CallSeq(1), Rank(1), true}) + call,
       call + Control(1, daemon::LeftMessage{kTeam, CallSeq(1), Rank(1), false}) + call,
       Control(1, daemon::EpochAskMessage{kTeam, kEpoch}) +
@@ -276,7 +276,7 @@ std::vector<std::string> Seeds() {
           Control(1, daemon::MeterAck{.query = 5, .bytes = 9000, .at_ns = 77}) +
           Control(1, daemon::MeterEnd{.query = 5}),
       CallOf(Collective::kGather) + Control(1, daemon::CallsMessage{kTeam, 0, {1, 2}}) +
-          Control(2, daemon::CallsDifferMessage{kTeam, 0, Rank(2), "n2", Arguments(Collective::kScatter)}),
+          Control(2, daemon::CallsDifferMessage{kTeam, 0, {Rank(2), Arguments(Collective::kScatter)}, "n2"}),
   };
   for (std::string& steps : Calls(target)) seeds.push_back(std::move(steps));
   // Others have more for one another than there is memory: this node waits for them, and is not busy.

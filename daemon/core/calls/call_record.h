@@ -13,23 +13,12 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
-#include "protocol/control.h"
+#include "daemon/core/calls/rank_arguments.h"
 
 namespace copse::daemon {
 
 class LongCall;
 struct CallPost;
-
-// RankArguments are the arguments that one rank gave for a call.
-struct RankArguments {
-  Rank rank{0};
-  CallArguments arguments;
-};
-
-// Returns the failure of call number `call`, for which rank `a` on `node_a` and rank `b` on `node_b` gave different
-// arguments.
-schedule::FailureReport MismatchReport(uint64_t call, const RankArguments& a, std::string_view node_a,
-                                       const RankArguments& b, std::string_view node_b);
 
 // A CallRecord is one call of a team at this node, or one chunk of a long call. Its arguments are those of the first
 // rank here to join; other ranks join only with equal ones.

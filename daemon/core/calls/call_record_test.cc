@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/calls/call_record.h"
 
-#include "base/testing/status_matchers.h"
 #include "daemon/core/calls/client_interface.h"
 #include "gtest/gtest.h"
 
 namespace copse::daemon {
 namespace {
-
-using copse::testing::Names;
 
 constexpr uint32_t kWindow = 4;
 const absl::Time kStart = absl::FromUnixSeconds(100);
@@ -121,17 +118,6 @@ TEST_F(CallRecordsDeathTest, ARankPostsAndIsToldOnce) {
   EXPECT_DEATH(call->Notified(0, false), "waits_for");
   call->Post(0, CallPost{});
   EXPECT_DEATH(call->Post(0, CallPost{}), "kAway");
-}
-
-TEST(MismatchReportTest, NamesTheRanksInTheirOrder) {
-  const RankArguments other{Rank(1), {.collective = Collective::kBarrier}};
-  const schedule::FailureReport why = MismatchReport(4, kFirst, "n0", other, "n1");
-  EXPECT_EQ(why.failure, schedule::Failure::kMismatch);
-  EXPECT_EQ(why.cause, FailureCause::kRanksDiffer);
-  EXPECT_EQ(why.node, "n0");
-  EXPECT_EQ(why.rank, Rank(3));
-  EXPECT_THAT(why.text, Names("call 4", "rank 1 on node n1 gave barrier", "rank 3 on node n0 gave allreduce"));
-  EXPECT_EQ(MismatchReport(4, other, "n1", kFirst, "n0"), why);
 }
 
 }  // namespace

@@ -167,9 +167,9 @@ void Fields(auto& field, Is<BreakMessage> auto& m) {
 void Fields(auto& field, Is<ArgumentsMessage> auto& m) {
   field(m.team);
   field(m.sequence);
-  field(m.rank);
+  field(m.given.rank);
   field(m.node);
-  Fields(field, m.arguments);
+  Fields(field, m.given.arguments);
 }
 void Fields(auto& field, Is<LeftMessage> auto& m) {
   field(m.team);
@@ -223,9 +223,9 @@ void Fields(auto& field, Is<CallsMessage> auto& m) {
 void Fields(auto& field, Is<CallsDifferMessage> auto& m) {
   field(m.team);
   field(m.number);
-  field(m.rank);
+  field(m.given.rank);
   field(m.node);
-  Fields(field, m.arguments);
+  Fields(field, m.given.arguments);
 }
 void Fields(auto& field, Is<SubTeamJoinMessage> auto& m) {
   field(m.team);

@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "daemon/core/calls/rank_arguments.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {
@@ -55,9 +56,8 @@ struct BreakMessage {
 struct ArgumentsMessage {
   TeamId team{0};
   CallSeq sequence{0};
-  Rank rank{0};
+  RankArguments given;
   std::string node;
-  CallArguments arguments;
 };
 
 // Ranks of the sender's node have left the team. `rank` is the one of them that has made the fewest calls, `calls`.
@@ -135,9 +135,8 @@ struct CallsMessage {
 struct CallsDifferMessage {
   TeamId team{0};
   uint64_t number = 0;
-  Rank rank{0};
+  RankArguments given;
   std::string node;
-  CallArguments arguments;
 };
 
 // --- The formation of a sub-team by daemons (daemon/core/sub_teams); `team` is its parent, whose tree they follow ---

@@ -152,7 +152,7 @@ void Team::OnWrongArrival(const PortEvent& event, const WrongArrival& wrong) {
 
 void Team::SendArguments(NodeIndex node, const CallRecord& call) {
   host_->SendToPeer(members_.node(node.value()).incarnation,
-                    ArgumentsMessage{id(), call.sequence, call.first.rank, members_.node_name(), call.first.arguments});
+                    ArgumentsMessage{id(), call.sequence, call.first, members_.node_name()});
 }
 
 bool Team::ProbeStalled(absl::Duration age) {
@@ -220,9 +220,8 @@ void Team::On(NodeIndex from, const BreakMessage& message) {
 
 void Team::On(NodeIndex, const ArgumentsMessage& message) {
   const CallRecord* const ours = epochs_.Find(message.sequence);
-  if (ours == nullptr || ours->arguments() == message.arguments) return;
-  Break(MismatchReport(ours->call().value(), ours->first, members_.node_name(), {message.rank, message.arguments},
-                       message.node));
+  if (ours == nullptr || ours->arguments() == message.given.arguments) return;
+  Break(MismatchReport(ours->call().value(), ours->first, members_.node_name(), message.given, message.node));
 }
 
 void Team::On(NodeIndex from, const LeftMessage& message) {
