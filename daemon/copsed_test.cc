@@ -146,6 +146,30 @@ TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
   EXPECT_TRUE(absl::StrContains(copsed.err(), "transport=ucx:posix,self")) << copsed.err();
 }
 
+TEST_F(CopsedTest, WhatItDidLastIsLeftWhenItCrashes) {
+  std::string folder = absl::StrCat(::testing::TempDir(), "/copsed_crash_XXXXXX");
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  Copsed copsed(Arguments({"--set", absl::StrCat("run_dir=", folder)}));
+  const auto client = Attach();
+  for (uint64_t i = 0; i < 100; ++i) {
+    client->PostNop(i);
+    ASSERT_TRUE(client->AwaitEvent().has_value());
+  }
+  copsed.Signal(SIGSEGV);
+  EXPECT_GT(copsed.Exit(), 1000) << "a signal ends it";
+  const std::string path = folder + "/copsed-n1.crash";
+  EXPECT_THAT(copsed.err(), Names(path));
+  const std::string left = ReadAll(path);
+  EXPECT_EQ(left.rfind("copse-crash 1\nnode n1\nincarnation ", 0), 0u) << left.substr(0, 100);
+  EXPECT_THAT(left, Names("\nsignal 11\n", "\ncounter loop.turns "));
+  const size_t records = left.find("\nrecords ");
+  ASSERT_NE(records, std::string::npos);
+  const size_t begin = left.find('\n', records + 1) + 1;
+  const size_t count = std::stoul(left.substr(records + sizeof("\nrecords ") - 1));
+  EXPECT_GT(count, 0u);
+  EXPECT_EQ(left.size() - begin, 32 * count);
+}
+
 TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
   Copsed copsed(Arguments());
   const auto client = Attach();

@@ -170,6 +170,7 @@ Daemon::Daemon(DaemonStart start)
 
 Daemon::~Daemon() {
   // The order of destruction follows the dependencies.
+  crash_record_->SetTrace(nullptr);
   planner_stream_.reset();
   admin_server_.reset();
   attach_server_.reset();
@@ -183,6 +184,8 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(DaemonStart start) {
 }
 
 absl::Status Daemon::Open() {
+  // Before the handler of faults in clients' memory, which passes on all others.
+  crash_record_ = CrashRecord::Install(settings_.crash_file, settings_.node, incarnation_);
   CatchMemoryFaults();
   ASSIGN_OR_RETURN(poller_, Poller::Create());
   ASSIGN_OR_RETURN(mailbox_, Mailbox::Create());
@@ -270,6 +273,7 @@ absl::Status Daemon::OpenControl() {
   options.random = &KernelRandom;
   options.formation_timeout = settings_.team_formation_timeout;
   instruments_ = std::make_unique<Instruments>(&clock_, settings_.trace_records);
+  crash_record_->SetTrace(instruments_->trace());
   options.instruments = instruments_.get();
   core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
   PlannerStreamOptions stream;
@@ -349,6 +353,10 @@ bool Daemon::ReadPosts() {
   if (now >= next_identity_look_) {
     next_identity_look_ = now + rpc::Identity::kRefresh;
     RereadIdentity();
+  }
+  if (now >= next_crash_counters_) {  // it wakes nobody: counters do not change meanwhile
+    next_crash_counters_ = now + CrashRecord::kCountersAge;
+    crash_record_->SetCounters(Status(/*latencies=*/false).daemon.counters);
   }
   if (now >= next_insecure_warning_) {
     next_insecure_warning_ = now + kInsecureWarningEvery;

@@ -20,6 +20,7 @@
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/team/checked_prepare.h"
+#include "daemon/crash_record.h"
 #include "daemon/data_identity.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/mailbox.h"
@@ -121,6 +122,8 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   emu::TcpTransport* tcp_ = nullptr;  // transport_, or null
   std::unique_ptr<DaemonPages> pages_;
   std::unique_ptr<Instruments> instruments_;
+  CrashRecord* crash_record_ = nullptr;
+  absl::Time next_crash_counters_ = absl::InfinitePast();
   // The servers and the stream are destroyed before the core that they call, and the core before the objects that it
   // borrows.
   std::unique_ptr<DaemonCore> core_;

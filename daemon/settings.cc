@@ -191,7 +191,10 @@ config::Config NewConfig() {
            .comment = "May change while running.",
            .choices = {"debug", "info", "warning", "error"}},
           {.name = "log_file", .comment = "Empty: standard error. Opened again at SIGHUP."},
-          {.name = "run_dir", .default_text = "/run/copse", .comment = "Folder of copsed.sock."},
+          {.name = "run_dir",
+           .default_text = "/run/copse",
+           .comment = "Folder of copsed.sock, and of copsed-NODE.crash, which is written when the daemon dies of an "
+                      "error of its own."},
       });
 }
 
@@ -224,6 +227,8 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.admin_listen = config.Text("admin_listen");
   settings.insecure = config.Bool("insecure");
   settings.core_memory = config.Bool("core_memory");
+  const std::string& run_dir = config.Text("run_dir");
+  if (!run_dir.empty()) settings.crash_file = absl::StrCat(run_dir, "/copsed-", settings.node, ".crash");
   ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
                                                            config.Text("tls_ca"), config.Text("tls_crl_dir")},
                                                           settings.node));

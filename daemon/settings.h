@@ -55,6 +55,7 @@ struct Settings {
   bool daemons_form_sub_teams = true;
   bool insecure = false;
   bool core_memory = false;  // core dumps hold what is in memory
+  std::string crash_file;    // written when the daemon dies of a bug; empty: none
   LiveSettings live;
 };
 

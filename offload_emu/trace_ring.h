@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/ids.h"
 
@@ -109,6 +110,14 @@ class TraceRing {
     out->reserve(end - first);
     for (uint64_t i = first; i < end; ++i) out->push_back(records_[i & mask_]);
     return first;
+  }
+  // Calls `visit` with all records that are kept, in their order, in one or two parts. Async-signal-safe if `visit` is.
+  template <typename Visit>
+  void ForEachPart(Visit visit) const {
+    const uint64_t first = oldest() & mask_, count = next_ - oldest();
+    const uint64_t to_end = std::min(count, mask_ + 1 - first);
+    visit(absl::MakeConstSpan(&records_[first], to_end));
+    if (count > to_end) visit(absl::MakeConstSpan(&records_[0], count - to_end));
   }
   // Returns the number of the first record that is not before `time_ns`; next() if there is none.
   uint64_t FirstSince(int64_t time_ns) const {

@@ -714,6 +714,18 @@ TEST_F(CopsectlTest, ThePlannersStatsAreThoseOfANode) {
   EXPECT_EQ(Json::parse(seen)[0]["changes"], Json({{"loop.turns", 5}}));
 }
 
+TEST_F(CopsectlTest, ACrashedDaemonsTraceIsReadFromItsFile) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/copsed-n7.crash");
+  std::ofstream(path) << "copse-crash 1\nnode n7\nincarnation 5\nsignal 11\ncounter loop.turns 9\nrecords 3\n"
+                      << std::string(2 * 32 + 5, '\0');
+  const Json json = Json::parse(Ctl({"trace", "--crash", path}).out);
+  EXPECT_NE(json.dump().find("n7"), std::string::npos) << json;
+  const std::string output = path + ".json";
+  EXPECT_EQ(CtlJson({"trace", "--crash", path, "--output", output})["records"], 2) << "the third one was cut off";
+  ExpectFailure({"trace", "--crash", path, "--node", "n1"}, 2, "--crash", "--node");
+  ExpectFailure({"trace", "--crash", output}, 2, absl::StrCat("crash=", output));
+}
+
 TEST_F(CopsectlTest, WhatCannotBeWatched) {
   ExpectFailure({"stats", "--planner", "--node", "n1"}, 2, "--planner", "--node");
   ExpectFailure({"stats", "--planner", "--watch", "1", "--histograms"}, 2, "--watch", "--histograms");

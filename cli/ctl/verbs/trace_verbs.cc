@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
@@ -26,6 +30,8 @@ constexpr char kSeconds[] = "seconds";
 constexpr char kLast[] = "last";
 constexpr char kOutput[] = "output";
 constexpr char kRecords[] = "records";
+constexpr char kCrash[] = "crash";
+constexpr char kCrashHead[] = "copse-crash 1";
 constexpr double kSecondsMax = 600;
 // Limits memory: a record takes some 150 bytes in the output, and more while the output is made.
 constexpr uint64_t kRecordsDefault = 4'000'000;
@@ -113,9 +119,42 @@ absl::Status SkipRecorded(VerbContext& context, Source* source) {
   return Take(reply, /*may_miss=*/true, source).status();
 }
 
+// Reads what a daemon left when it crashed (docs/reference/instruments.md).
+absl::StatusOr<Source> ReadCrash(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  Source source;
+  if (!std::getline(file, line) || line != kCrashHead) {
+    return absl::InvalidArgumentError(absl::StrCat("not what a daemon leaves when it crashes (crash=", path, ")"));
+  }
+  uint64_t records = 0;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    if (words.size() == 2 && words[0] == "node") source.trace.name = words[1];
+    if (words.size() == 2 && words[0] == "incarnation") (void)absl::SimpleAtoi(words[1], &source.trace.incarnation);
+    if (words.size() == 2 && words[0] == "records" && absl::SimpleAtoi(words[1], &records)) break;
+  }
+  std::stringstream rest;
+  rest << file.rdbuf();
+  std::string bytes = std::move(rest).str();
+  // A disk that was full has cut the last record.
+  bytes.resize(std::min<uint64_t>(bytes.size() / kTraceRecordBytes, records) * kTraceRecordBytes);
+  RETURN_IF_ERROR(source.trace.Append(bytes));
+  return source;
+}
+
 // --- Arguments ---
 
 absl::StatusOr<std::vector<Source>> Sources(const Arguments& arguments, VerbContext& context) {
+  if (arguments.Has(kCrash)) {
+    for (const char* other : {kNode, kSeconds, kLast, kRecords}) {
+      if (arguments.Has(other)) {
+        return absl::InvalidArgumentError(absl::StrCat("--crash and --", other, " exclude each other"));
+      }
+    }
+    ASSIGN_OR_RETURN(const Source source, ReadCrash(arguments.Text(kCrash)));
+    return std::vector<Source>{source};
+  }
   std::vector<std::string> names;
   if (arguments.Has(kNode)) {
     ASSIGN_OR_RETURN(names, ExpandHostlist(arguments.Text(kNode)));
@@ -226,7 +265,7 @@ absl::Status Trace(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(std::vector<Source> sources, Sources(arguments, context));
   if (seconds.has_value()) {
     RETURN_IF_ERROR(Record(context, *seconds, &sources, &fetched));
-  } else {
+  } else if (!arguments.Has(kCrash)) {
     for (Source& source : sources) RETURN_IF_ERROR(Fetch(context, last_s, /*may_miss=*/true, &source, &fetched));
   }
   std::vector<NodeTrace> traces;
@@ -244,7 +283,8 @@ std::vector<Verb> TraceVerbs() {
                        {kSeconds, "S", "record for so long, instead of what is recorded"},
                        {kLast, "DURATION", "only the last part of what is recorded: 10ms, 2s"},
                        {kOutput, "FILE", "write there, and a summary here"},
-                       {kRecords, "N", "fetch at most so many, of all nodes; else 4000000"}},
+                       {kRecords, "N", "fetch at most so many, of all nodes; else 4000000"},
+                       {kCrash, "FILE", "what a daemon left in its run_dir when it crashed, instead"}},
            .timeout_s = 30,
            .run = Trace}};
 }
