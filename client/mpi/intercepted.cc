@@ -139,7 +139,9 @@ void InterceptedCall::Count() {
   } else {
     session->statistics.CountPassed(entry, reason, taken);
   }
-  if (choice_ != nullptr && choice_->Count(taken)) Decide();
+  if (choice_ == nullptr) return;
+  session->statistics.CountCompared(entry, is_offloaded() ? Path::kCopse : Path::kMpi, choice_->compared());
+  if (choice_->Count(taken)) Decide();
 }
 
 void InterceptedCall::FailForMemory() {

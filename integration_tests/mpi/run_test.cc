@@ -44,6 +44,15 @@ TEST_P(RunTest, CallsMayReturnEarly) {
   ExpectSaidOnce(result, "early returns: ");
 }
 
+// The situation makes 9 barriers.
+TEST_P(RunTest, StatisticsEndWithAVerdict) {
+  const MpiResult nothing = ExpectDone(RunUnder({"--stats"}));
+  ASSERT_FALSE(nothing.error.empty());
+  EXPECT_THAT(nothing.error.back(), Names("copse-mpi: verdict: ", "calls=9", "first calls=9", "--offload all"));
+  const MpiResult all = ExpectDone(RunUnder({"--stats", "--offload", "all", "--calls-before", "2"}));
+  EXPECT_THAT(all.error.back(), Names("copse-mpi: verdict: ", "calls=9", "offloaded=7", "compared=0"));
+}
+
 TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
   const MpiResult result = ExpectDone(RunUnder({}));
   EXPECT_TRUE(result.ErrorsWith("copse").empty()) << result.Text();

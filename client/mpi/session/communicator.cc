@@ -18,9 +18,6 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// If teams are weighed, a communicator gets a team when its calls by MPI have taken this many times the time of forming
-// one. The factor is large, since a team's first calls are slow, too: plans are fetched and both paths are measured.
-constexpr uint64_t kTimesTeam = 200;
 // After this many calls a communicator gets a team whatever they have cost, which is the same in every run.
 constexpr uint64_t kCallsBeforeOrder = 16384;
 
@@ -121,7 +118,7 @@ bool Communicator::MaySend(const Offload& offload) const {
 // share of the time even if few calls follow. The rank with the least cost decides, since the times of the others
 // include their wait for a late rank, such as one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
-  const int is_worth = first_ns_ >= kTimesTeam * session->formation_times.least_ns ? 1 : 0;
+  const int is_worth = first_ns_ >= session->formation_times.worth_ns() ? 1 : 0;
   int on_all = 0;
   Mpi().Allreduce(&is_worth, &on_all, 1, MPI_INT, MPI_MIN, comm_);
   return on_all != 0;

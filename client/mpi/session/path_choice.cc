@@ -129,6 +129,7 @@ void PathChoice::Decide(const PathTimes& longest, bool copse_only) {
     GoOn();
     return;
   }
+  compared_ = {.copse = copse_mean_, .mpi = mpi_mean_};
   const double apart = std::max(copse_mean_, mpi_mean_) / std::min(copse_mean_, mpi_mean_);
   // A recheck starts with the chosen path and ends at the other. It confirms the choice if that other one is not the
   // faster, and then no trial follows.

@@ -21,6 +21,10 @@ struct PathTimes {
   PathTime copse, mpi;
   PathTime& of(Path path) { return path == Path::kCopse ? copse : mpi; }
 };
+// PathMeans are the mean durations of a call of the slowest rank, ns. 0: not known.
+struct PathMeans {
+  double copse = 0, mpi = 0;
+};
 
 // A PathChoice chooses the path of the calls of one kind (a collective and a class of lengths) on one communicator,
 // after STAR-MPI (Faraj, Yuan and Lowenthal, ICS 2006: measure and select, then monitor and adapt). It measures a few
@@ -39,6 +43,9 @@ class PathChoice {
   Path path() const { return path_; }
   // Returns whether the path was chosen as the faster one; false while both paths are measured.
   bool is_settled() const { return stage_ == Stage::kSettled; }
+  // Returns the means of the latest calls that were measured by both paths, one path after the other. Later times of
+  // the chosen path, which include waiting for late ranks, do not change them.
+  const PathMeans& compared() const { return compared_; }
 
   // Adds the duration of a call. Returns true if all ranks have to call Decide before the next one.
   [[nodiscard]] bool Count(uint64_t nanoseconds);
@@ -74,6 +81,7 @@ class PathChoice {
   uint64_t until_look_ = 0;
   uint64_t until_recheck_ = 0;
   double copse_mean_ = 0, mpi_mean_ = 0;  // latest mean of the slowest rank, ns
+  PathMeans compared_;
   PathTimes times_;
 };
 

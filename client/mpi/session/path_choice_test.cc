@@ -25,6 +25,7 @@ class Ranks {
   void Fail() { has_failed_ = true; }
   Path path() const { return choices_[0].path(); }
   bool is_settled() const { return choices_[0].is_settled(); }
+  const PathMeans& compared() const { return choices_[0].compared(); }
   uint64_t spent() const { return spent_; }
   uint64_t by_mpi() const { return by_mpi_; }
   uint64_t decisions() const { return decisions_; }
@@ -136,6 +137,16 @@ TEST(PathChoiceTest, OneSlowCallTellsNothing) {
   }
 }
 
+TEST(PathChoiceTest, BothPathsAreComparedByTheSlowestRank) {
+  Ranks ranks(3, Fixed(60'000, 3'000));
+  ranks.Call(9);
+  EXPECT_EQ(ranks.compared().copse, 0);
+  EXPECT_EQ(ranks.compared().mpi, 0);
+  ranks.Call(1);
+  EXPECT_EQ(ranks.compared().copse, 60'200);
+  EXPECT_EQ(ranks.compared().mpi, 3'200);
+}
+
 // Ranks that come late make calls long by either path.
 TEST(PathChoiceTest, WaitingForOthersChangesNothing) {
   Ranks ranks(4, [](Path path, uint64_t index) -> uint64_t {
@@ -143,6 +154,7 @@ TEST(PathChoiceTest, WaitingForOthersChangesNothing) {
   });
   ranks.Call(3000);
   EXPECT_EQ(ranks.path(), Path::kCopse);
+  EXPECT_LT(ranks.compared().copse, ranks.compared().mpi);
   EXPECT_LT(ranks.by_mpi(), 60u);
 }
 

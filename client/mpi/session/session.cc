@@ -17,6 +17,7 @@
 #include "client/mpi/data/element_types.h"
 #include "client/mpi/session/agreement.h"
 #include "client/mpi/session/complaints.h"
+#include "client/mpi/session/run_verdict.h"
 
 namespace copse::mpi {
 namespace {
@@ -120,6 +121,12 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
   return false;
 }
 
+void PrintStatistics(const Session& session) {
+  const RunFigures figures = session.statistics.Figures(session.rank, session.size);
+  PrintFigures(figures);
+  PrintLine("verdict: %s", VerdictOf(figures, session.settings, session.formation_times.worth_ns()).text.c_str());
+}
+
 }  // namespace
 
 Session* TheSession() { return the_session.load(std::memory_order_acquire); }  // pairs with the release of Publish
@@ -164,7 +171,7 @@ void StartSession(StartAsync start_async) {
 copse_context_t* EndSession() {
   Session* session = the_session.exchange(nullptr, std::memory_order_acq_rel);  // pairs with Publish
   if (session == nullptr) return nullptr;
-  if (session->settings.keeps_times && session->rank == 0) session->statistics.Print(session->rank, session->size);
+  if (session->settings.keeps_times && session->rank == 0) PrintStatistics(*session);
   if (session->context == nullptr) return nullptr;
   if (session->time_slice_before_ns != 0) SetTimeSlice(session->time_slice_before_ns);
   session->progress.Stop();

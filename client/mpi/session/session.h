@@ -22,9 +22,14 @@ namespace copse::mpi {
 // TeamFormationTimes records the cost and the failures of forming teams, which decide whether a team is worth forming,
 // and when forming is tried again after a failure. Thread-safe.
 struct TeamFormationTimes {
+  // The factor is large, since a team's first calls are slow, too: plans are fetched and both paths are measured.
+  static constexpr uint64_t kTimesTeam = 200;
+
   // It is the shortest time of forming a team so far, ns, which includes the least waiting for other ranks. At first it
   // is an estimate.
   std::atomic<uint64_t> least_ns{5'000'000};
+  // Returns the time that calls by MPI have to take before their communicator is worth a team.
+  uint64_t worth_ns() const { return kTimesTeam * least_ns; }
   // No team is formed before this time of the steady clock, ns, after a failure.
   std::atomic<uint64_t> none_before_ns{0};
   std::atomic<uint32_t> failures_in_a_row{0};

@@ -37,31 +37,56 @@ void Statistics::CountTeam(bool formed, uint64_t nanoseconds) {
   teams.ns.fetch_add(nanoseconds, std::memory_order_relaxed);
 }
 
-void Statistics::Print(int rank, int size) const {
-  PrintLine("collectives of rank %d of %d", rank, size);
+void Statistics::Comparison::Count(const PathMeans& means) {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  copse_ns.fetch_add(static_cast<uint64_t>(means.copse), std::memory_order_relaxed);
+  mpi_ns.fetch_add(static_cast<uint64_t>(means.mpi), std::memory_order_relaxed);
+}
+
+ComparedCalls Statistics::Comparison::Get() const { return {.calls = calls, .copse_ns = copse_ns, .mpi_ns = mpi_ns}; }
+
+void Statistics::CountCompared(Entry entry, Path path, const PathMeans& means) {
+  if (means.copse == 0 || means.mpi == 0) return;
+  (path == Path::kCopse ? rows_[entry].by_copse : rows_[entry].by_mpi).Count(means);
+}
+
+// The memory order does not matter, as the counts are independent of each other.
+RunFigures Statistics::Figures(int rank, int size) const {
+  RunFigures figures = {.rank = rank, .size = size};
+  figures.formed = {formed_.count, formed_.ns};
+  figures.not_formed = {not_formed_.count, not_formed_.ns};
   for (int entry = 0; entry < kEntryCount; ++entry) {
     const Row& row = rows_[entry];
-    uint64_t passed = 0;
+    CollectiveFigures calls = {.entry = static_cast<Entry>(entry),
+                               .offloaded = row.offloaded,
+                               .offloaded_ns = row.offloaded_ns,
+                               .passed_ns = row.passed_ns,
+                               .by_copse = row.by_copse.Get(),
+                               .by_mpi = row.by_mpi.Get()};
+    for (size_t reason = 0; reason < calls.passed.size(); ++reason) calls.passed[reason] = row.passed[reason];
+    if (calls.offloaded + calls.all_passed() > 0) figures.collectives.push_back(calls);
+  }
+  return figures;
+}
+
+void PrintFigures(const RunFigures& figures) {
+  PrintLine("collectives of rank %d of %d", figures.rank, figures.size);
+  for (const CollectiveFigures& row : figures.collectives) {
     std::string reasons;
-    for (int reason = 0; reason < static_cast<int>(Reason::kCount); ++reason) {
-      const uint64_t count = row.passed[reason];
-      if (count == 0) continue;
-      passed += count;
+    for (size_t reason = 0; reason < row.passed.size(); ++reason) {
+      if (row.passed[reason] == 0) continue;
       reasons += reasons.empty() ? " (" : ", ";
-      reasons += NameOf(static_cast<Reason>(reason)) + (": " + std::to_string(count));
+      reasons += NameOf(static_cast<Reason>(reason)) + (": " + std::to_string(row.passed[reason]));
     }
     if (!reasons.empty()) reasons += ")";
-    if (row.offloaded == 0 && passed == 0) continue;
-    // The memory order does not matter, as the counts are independent of each other.
-    PrintLine("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(static_cast<Entry>(entry)),
-              row.offloaded.load(), static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, passed,
+    PrintLine("%s: offloaded %" PRIu64 " in %.6f s, by MPI %" PRIu64 " in %.6f s%s", NameOf(row.entry), row.offloaded,
+              static_cast<double>(row.offloaded_ns) / kNanosecondsPerSecond, row.all_passed(),
               static_cast<double>(row.passed_ns) / kNanosecondsPerSecond, reasons.c_str());
   }
-  if (formed_.count + not_formed_.count == 0) return;
-  // The memory order does not matter here either.
-  PrintLine("teams: formed %" PRIu64 " in %.6f s, not formed %" PRIu64 " in %.6f s", formed_.count.load(),
-            static_cast<double>(formed_.ns) / kNanosecondsPerSecond, not_formed_.count.load(),
-            static_cast<double>(not_formed_.ns) / kNanosecondsPerSecond);
+  if (figures.formed.count + figures.not_formed.count == 0) return;
+  PrintLine("teams: formed %" PRIu64 " in %.6f s, not formed %" PRIu64 " in %.6f s", figures.formed.count,
+            static_cast<double>(figures.formed.ns) / kNanosecondsPerSecond, figures.not_formed.count,
+            static_cast<double>(figures.not_formed.ns) / kNanosecondsPerSecond);
 }
 
 }  // namespace copse::mpi

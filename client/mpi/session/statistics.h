@@ -9,6 +9,8 @@
 
 #include "client/mpi/api/back_end.h"
 #include "client/mpi/data/reason.h"
+#include "client/mpi/session/path_choice.h"
+#include "client/mpi/session/run_figures.h"
 
 namespace copse::mpi {
 
@@ -24,13 +26,23 @@ class Statistics {
   // Counts an attempt to form a team. The time is not included in that of the call that formed it.
   void CountTeam(bool formed, uint64_t nanoseconds);
 
-  // Prints one line on standard error for each collective that was called, and one for the teams.
-  void Print(int rank, int size) const;
+  // Counts a call, which is counted as above too, if its kind has been measured by both paths, with these means.
+  void CountCompared(Entry entry, Path path, const PathMeans& means);
+
+  // Returns all counts. Calls that other threads count meanwhile may be missing.
+  RunFigures Figures(int rank, int size) const;
 
  private:
+  struct Comparison {
+    void Count(const PathMeans& means);
+    ComparedCalls Get() const;
+
+    std::atomic<uint64_t> calls, copse_ns, mpi_ns;
+  };
   struct Row {
     std::atomic<uint64_t> offloaded, offloaded_ns, passed_ns;
     std::atomic<uint64_t> passed[static_cast<int>(Reason::kCount)];
+    Comparison by_copse, by_mpi;
   };
   Row rows_[kEntryCount] = {};
   struct Teams {
@@ -38,6 +50,9 @@ class Statistics {
   };
   Teams formed_ = {}, not_formed_ = {};
 };
+
+// Prints one line on standard error for each collective that was called, and one for the teams.
+void PrintFigures(const RunFigures& figures);
 
 }  // namespace copse::mpi
 

@@ -13,7 +13,7 @@ using copse::testing::Names;
 
 std::string Printed(const Statistics& statistics) {
   ::testing::internal::CaptureStderr();
-  statistics.Print(0, 4);
+  PrintFigures(statistics.Figures(0, 4));
   return ::testing::internal::GetCapturedStderr();
 }
 
@@ -33,6 +33,24 @@ TEST(StatisticsTest, ALineHasCountsTimesAndReasons) {
   EXPECT_THAT(Printed(statistics),
               Names("MPI_Allreduce: offloaded 1 in 1.500000 s, by MPI 3 in 0.500000 s (first calls: 2, too long: 1)",
                     "teams: formed 1 in 0.003000 s, not formed 1 in 0.002000 s"));
+}
+
+TEST(StatisticsTest, CallsCountAsComparedOnceBothPathsAreMeasured) {
+  Statistics statistics;
+  for (const PathMeans& means : {PathMeans{}, PathMeans{.copse = 5}, PathMeans{.mpi = 5}}) {
+    statistics.CountOffloaded(kEntryBcast, 1);
+    statistics.CountCompared(kEntryBcast, Path::kCopse, means);
+  }
+  statistics.CountPassed(kEntryBcast, Reason::kFasterByMpi, 1);
+  statistics.CountCompared(kEntryBcast, Path::kMpi, {.copse = 7, .mpi = 5});
+  const RunFigures figures = statistics.Figures(0, 4);
+  ASSERT_EQ(figures.collectives.size(), 1u);
+  const CollectiveFigures& row = figures.collectives[0];
+  EXPECT_EQ(row.entry, kEntryBcast);
+  EXPECT_EQ(row.by_copse.calls, 0u);
+  EXPECT_EQ(row.by_mpi.calls, 1u);
+  EXPECT_EQ(row.by_mpi.copse_ns, 7u);
+  EXPECT_EQ(row.by_mpi.mpi_ns, 5u);
 }
 
 }  // namespace
