@@ -13,10 +13,6 @@ namespace {
 // This is the size of a page on most machines. Where pages are larger, calls do not return early
 // (PendingCall::Prepare).
 constexpr uint64_t kEdgeBytes = 4096;
-// Blocks of a rank are fragmented from this length on: shorter ones would arrive before their pages were protected.
-constexpr uint64_t kBlockBytesMin = 32 << 10;
-// Results are fragmented from this length on, on the rank that receives most.
-constexpr uint64_t kWholeBytesMin = 64 << 10;
 // If each block has edges of its own, calls are fragmented from these LateBytes on, on the rank that receives most.
 constexpr uint64_t kIrregularBytesMin = 512 << 10;
 // At most (m - 1) / m of a broadcast in m segments can overlap with computation, and each segment costs a call (Li et

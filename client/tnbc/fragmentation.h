@@ -12,6 +12,11 @@
 
 namespace copse::tnbc {
 
+// Results are fragmented from this length on, on the rank that receives most.
+inline constexpr uint64_t kWholeBytesMin = 64 << 10;
+// Blocks of a rank are fragmented from this length on: shorter ones would arrive before their pages were protected.
+inline constexpr uint64_t kBlockBytesMin = 32 << 10;
+
 // A NodeLayout numbers the ranks of a team on each node.
 struct NodeLayout {
   uint32_t ranks_per_node = 1;  // on the node that has the most

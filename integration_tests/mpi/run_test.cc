@@ -42,6 +42,7 @@ TEST_P(RunTest, ItsProgramsAreOffloaded) {
 TEST_P(RunTest, CallsMayReturnEarly) {
   const MpiResult result = ExpectDone(RunUnder({"--stats", "--offload", "all", "--tnbc", "on"}));
   ExpectSaidOnce(result, "early returns: ");
+  EXPECT_THAT(result.error.back(), Names("copse-mpi: verdict of T-NBC: ", "calls=0", "too short=5", "limit=64KiB"));
 }
 
 // The situation makes 9 barriers.

@@ -40,6 +40,12 @@ bool MayDivide(const Communicator& communicator, const Offload& offload) {
   return offload.is_divisible() && tnbc::MayFragment(offload.args, static_cast<uint32_t>(communicator.size()));
 }
 
+// Returns why a call is not fragmented that MayDivide.
+BlockReason WhyWhole(const Communicator& communicator, const Offload& offload, const tnbc::CallKind& kind) {
+  if (tnbc::NeedsAgreement(offload.args.collective) && !kind.agreement.fragments) return BlockReason::kTooShort;
+  return communicator.stream() == nullptr ? BlockReason::kMemory : BlockReason::kDoesNotPay;
+}
+
 }  // namespace
 
 AsyncCalls* TheAsyncCalls() { return TheSession() == nullptr ? nullptr : the_async_calls; }
@@ -66,6 +72,7 @@ void StopAsyncCalls() {
   the_async_calls->Drain();
   the_async_calls->WriteTrace();
   the_async_calls->Print();
+  TheSession()->statistics.SetEarly(the_async_calls->Figures());
   delete std::exchange(the_async_calls, nullptr);
 }
 
@@ -83,7 +90,10 @@ AsyncCalls::~AsyncCalls() { SetEarlyReturn(nullptr); }
 
 bool AsyncCalls::IsFragmented(Communicator* communicator, const Offload& offload, const void* site,
                               tnbc::Fragmentation* division) {
-  if (!MayDivide(*communicator, offload)) return false;
+  if (!MayDivide(*communicator, offload)) {
+    CountBlocked(offload.is_divisible() ? BlockReason::kTooShort : BlockReason::kCombined);
+    return false;
+  }
   early_return_.Reap();  // learns the costs of calls that have ended
   tnbc::TeamCalls* const calls = communicator->DividedCalls(node_);
   AgreementTeam team(session_, communicator, offload);
@@ -91,6 +101,7 @@ bool AsyncCalls::IsFragmented(Communicator* communicator, const Offload& offload
   const bool was_whole = kind->trial.is_whole();
   const bool divides = calls->FragmentCall(offload.args, kind, site, &team, division);
   if (!was_whole && kind->trial.is_whole()) early_return_.CountTrips(1);
+  if (!divides) CountBlocked(WhyWhole(*communicator, offload, *kind));
   return divides;
 }
 
@@ -108,18 +119,21 @@ tnbc::RecordedCall* AsyncCalls::Record(Communicator* communicator, const Offload
   return record;
 }
 
-bool AsyncCalls::MayReturn(const Communicator& communicator, const Offload& offload,
-                           const tnbc::Fragmentation& division, const tnbc::CallSite& site, bool waits_idly) {
+std::optional<BlockReason> AsyncCalls::WhyBlocks(const Communicator& communicator, const Offload& offload,
+                                                 const tnbc::Fragmentation& division, const tnbc::CallSite& site,
+                                                 bool waits_idly) {
   const bool is_auto = session_->async_mode == AsyncMode::kAuto;
   const uint64_t blown = site.breaker->trips();
   const bool pays = !is_auto || site.breaker->MayReturnEarly();
   early_return_.CountTrips(site.breaker->trips() - blown);
+  if (!pays) return BlockReason::kDoesNotPay;
   // Devices read pending memory without waiting, and a late failure may end a job that handles errors. With auto the
   // user has not accepted these risks.
-  const bool is_risky = is_auto && pays && (tnbc::DevicesMayKnowPages() || !communicator.EndsOnErrors());
+  if (is_auto && (tnbc::DevicesMayKnowPages() || !communicator.EndsOnErrors())) return BlockReason::kNotSafe;
   // Other ranks access the memory of windows without a call of this rank that could wait for pending data.
-  return pays && !is_risky && (!waits_idly || division.announces) && offload.has_plain_result() &&
-         !session_->progress.has_windows();
+  if ((waits_idly && !division.announces) || session_->progress.has_windows()) return BlockReason::kNotSafe;
+  if (!offload.has_plain_result()) return BlockReason::kMemory;
+  return std::nullopt;
 }
 
 copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, const tnbc::Fragmentation& division,
@@ -134,7 +148,7 @@ copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, con
   const tnbc::CallSite site = kind->At(origin.site);
   const bool is_multiple = session_->progress.thread_level() == MPI_THREAD_MULTIPLE;
   const bool waits_idly = !is_multiple && ProgramHasThreads();
-  const bool may_return = MayReturn(*communicator, *offload, division, site, waits_idly);
+  const std::optional<BlockReason> blocks = WhyBlocks(*communicator, *offload, division, site, waits_idly);
   const auto caller = std::make_shared<TeamCaller>(session_, communicator, origin.name, site);
   tnbc::RecordedCall* const record = Record(communicator, *offload, division, origin.site, kind->calls);
   const bool has_messages = is_multiple || the_program_makes_requests.load(std::memory_order_relaxed);
@@ -146,7 +160,7 @@ copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, con
                                  .stream = communicator->stream(),
                                  .args = offload->args,
                                  .fragmentation = division,
-                                 .may_return = may_return,
+                                 .may_return = !blocks.has_value(),
                                  .waits_idly = waits_idly,
                                  .has_messages = has_messages,
                                  .record = record},
@@ -158,6 +172,7 @@ copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, con
     site.CountEarlyReturn();
     return status;
   }
+  CountBlocked(blocks.value_or(BlockReason::kMemory));
   const uint64_t taken = NowNanoseconds() - since;
   site.CountBlocking(taken);
   if (record != nullptr) record->call.inside = taken;
@@ -168,6 +183,19 @@ void AsyncCalls::Print() const {
   const std::string line = early_return_.Describe();
   if (tnbc::WantsStatistics()) return PrintLine("rank %d: %s", session_->rank, line.c_str());
   if (session_->settings.keeps_times && session_->rank == 0) PrintLine("%s", line.c_str());
+}
+
+EarlyFigures AsyncCalls::Figures() {
+  const tnbc::EarlyCounters& counters = early_return_.counters();
+  const tnbc::FaultCounters& faults = early_return_.guard().counters();
+  EarlyFigures figures = {.is_auto = session_->async_mode == AsyncMode::kAuto,
+                          .calls = counters.early,
+                          .inside_ns = counters.inside_ns,
+                          .behind_ns = counters.behind_ns,
+                          .waits = faults.faults,
+                          .waited_ns = faults.wait_ns};
+  for (size_t reason = 0; reason < blocked_.size(); ++reason) figures.blocked[reason] = blocked_[reason];
+  return figures;
 }
 
 void AsyncCalls::WriteTrace() {

@@ -4,14 +4,17 @@
 #ifndef COPSE_CLIENT_MPI_ASYNC_ASYNC_CALLS_H_
 #define COPSE_CLIENT_MPI_ASYNC_ASYNC_CALLS_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "client/copse.h"
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/offload.h"
 #include "client/mpi/session/communicator.h"
+#include "client/mpi/session/run_figures.h"
 #include "client/mpi/session/session.h"
 #include "client/tnbc/asynchronous_completion.h"
 #include "client/tnbc/team_calls.h"
@@ -20,8 +23,8 @@
 namespace copse::mpi {
 
 // An AsyncCalls makes the asynchronous calls of this process. There is at most one, from StartAsyncCalls to
-// StopAsyncCalls. Its functions are called by the threads that make collective calls, except Drain, WriteTrace and
-// Print, which follow in this order when there are no more calls.
+// StopAsyncCalls. Its functions are called by the threads that make collective calls, except Drain, WriteTrace, Print
+// and Figures, which follow in this order when there are no more calls.
 class AsyncCalls {
  public:
   AsyncCalls(Session* session, tnbc::PageGuard* guard);
@@ -49,20 +52,26 @@ class AsyncCalls {
   void WriteTrace();
   // Prints one line on standard error: rank 0 for copse-run --stats, every rank for COPSE_TNBC_STATS.
   void Print() const;
+  EarlyFigures Figures();
 
   tnbc::AsynchronousCompletion& early_return() { return early_return_; }
 
  private:
   tnbc::RecordedCall* Record(Communicator* communicator, const Offload& offload, const tnbc::Fragmentation& division,
                              const void* site, uint64_t number);
-  // Returns whether the call may return before its data has arrived. `waits_idly`: threads of the program may wait for
-  // data without letting MPI make progress.
-  bool MayReturn(const Communicator& communicator, const Offload& offload, const tnbc::Fragmentation& division,
-                 const tnbc::CallSite& site, bool waits_idly);
+  // Returns why the call may not return before its data has arrived; nullopt if it may. `waits_idly`: threads of the
+  // program may wait for data without letting MPI make progress.
+  std::optional<BlockReason> WhyBlocks(const Communicator& communicator, const Offload& offload,
+                                       const tnbc::Fragmentation& division, const tnbc::CallSite& site,
+                                       bool waits_idly);
+  void CountBlocked(BlockReason reason) {
+    blocked_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  }
 
   Session* const session_;
   uint64_t node_ = 0;  // hash of this node's name
   tnbc::AsynchronousCompletion early_return_;
+  std::array<std::atomic<uint64_t>, static_cast<size_t>(BlockReason::kCount)> blocked_{};
   // It is never destroyed, since fault handlers may still write to its records.
   tnbc::CallRecorder* recorder_ = nullptr;  // null: no traces
 };

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "client/mpi/api/back_end.h"
@@ -44,6 +45,28 @@ struct CollectiveFigures {
   }
 };
 
+// A BlockReason says why an offloaded blocking call did not return early.
+enum class BlockReason : uint8_t {
+  kTooShort,
+  kCombined,    // this process combines the contributions after all have come
+  kDoesNotPay,  // measured, or being measured (COPSE_TNBC=auto)
+  kNotSafe,     // devices, error handlers, windows or threads, which COPSE_TNBC describes
+  kMemory,      // the result cannot be protected or has gaps, or there is no room for copies
+  kCount
+};
+
+// EarlyFigures are the calls that returned before their data was there. Their times are explained at
+// tnbc::EarlyCounters.
+struct EarlyFigures {
+  bool is_auto = false;  // COPSE_TNBC=auto
+  uint64_t calls = 0;
+  uint64_t inside_ns = 0;
+  uint64_t behind_ns = 0;
+  uint64_t waits = 0;      // accesses that waited for data
+  uint64_t waited_ns = 0;  // and for how long
+  std::array<uint64_t, static_cast<size_t>(BlockReason::kCount)> blocked{};
+};
+
 struct RunFigures {
   struct Teams {
     uint64_t count = 0;
@@ -54,6 +77,7 @@ struct RunFigures {
   int size = 0;
   std::vector<CollectiveFigures> collectives;  // those that were called
   Teams formed, not_formed;
+  std::optional<EarlyFigures> early;  // nullopt: no call may return early
 };
 
 }  // namespace copse::mpi

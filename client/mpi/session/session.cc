@@ -17,6 +17,7 @@
 #include "client/mpi/data/element_types.h"
 #include "client/mpi/session/agreement.h"
 #include "client/mpi/session/complaints.h"
+#include "client/mpi/session/early_verdict.h"
 #include "client/mpi/session/run_verdict.h"
 
 namespace copse::mpi {
@@ -125,6 +126,7 @@ void PrintStatistics(const Session& session) {
   const RunFigures figures = session.statistics.Figures(session.rank, session.size);
   PrintFigures(figures);
   PrintLine("verdict: %s", VerdictOf(figures, session.settings, session.formation_times.worth_ns()).text.c_str());
+  if (figures.early.has_value()) PrintLine("verdict of T-NBC: %s", VerdictOf(*figures.early).c_str());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void Statistics::CountCompared(Entry entry, Path path, const PathMeans& means) {
 
 // The memory order does not matter, as the counts are independent of each other.
 RunFigures Statistics::Figures(int rank, int size) const {
-  RunFigures figures = {.rank = rank, .size = size};
+  RunFigures figures = {.rank = rank, .size = size, .early = early_};
   figures.formed = {formed_.count, formed_.ns};
   figures.not_formed = {not_formed_.count, not_formed_.ns};
   for (int entry = 0; entry < kEntryCount; ++entry) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "client/mpi/api/back_end.h"
 #include "client/mpi/data/reason.h"
@@ -29,6 +30,9 @@ class Statistics {
   // Counts a call, which is counted as above too, if its kind has been measured by both paths, with these means.
   void CountCompared(Entry entry, Path path, const PathMeans& means);
 
+  // Adds the figures of asynchronous calls, when there are no more of them.
+  void SetEarly(const EarlyFigures& early) { early_ = early; }
+
   // Returns all counts. Calls that other threads count meanwhile may be missing.
   RunFigures Figures(int rank, int size) const;
 
@@ -49,6 +53,7 @@ class Statistics {
     std::atomic<uint64_t> count, ns;
   };
   Teams formed_ = {}, not_formed_ = {};
+  std::optional<EarlyFigures> early_;
 };
 
 // Prints one line on standard error for each collective that was called, and one for the teams.

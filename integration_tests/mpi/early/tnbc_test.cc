@@ -78,6 +78,9 @@ TEST_P(TnbcOfOneMpiTest, BlocksOfAllSizes) { ExpectRight("sizes", 3); }
 TEST_P(TnbcTest, EveryKindReturnsEarly) {
   const MpiResult result = RunEarly(3, "on", {"sizes/kinds"});
   ExpectSaidOnce(result, "early returns: 16 calls, 0 more waited");
+  const Words verdicts = result.ErrorsWith("verdict of T-NBC: ");
+  ASSERT_EQ(verdicts.size(), 1u) << result.Text();
+  EXPECT_THAT(verdicts[0], Names("calls=16"));
 }
 TEST_P(TnbcOfOneMpiTest, AnUnknownModeIsSaidOnceAndIgnored) {
   const MpiResult result = RunEarly(2, "sometimes", {"sizes/kinds"});
