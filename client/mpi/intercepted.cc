@@ -10,7 +10,7 @@
 
 namespace copse::mpi {
 InterceptedCall::InterceptedCall(Session* session, Entry entry)
-    : session(session), entry(entry), start_(session->settings.keeps_times ? NowNanoseconds() : 0) {}
+    : session(session), entry(entry), start_(session->settings.keeps_times() ? NowNanoseconds() : 0) {}
 
 void InterceptedCall::Enter(MPI_Comm comm, bool may_wait) {
   if (session->context == nullptr) {

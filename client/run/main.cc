@@ -52,7 +52,8 @@ constexpr char kFooter[] =
 struct Options {
   bool dry_run = false;
   bool daemons = false;
-  bool stats = false;
+  std::string stats;  // text, json or empty
+  std::string stats_file;
   std::string offload;  // faster, all or empty
   std::string tnbc;     // off, auto, on or empty
   std::optional<uint64_t> calls_before;
@@ -74,7 +75,7 @@ Words CutCommand(Words* arguments) {
     const std::string& word = (*arguments)[i];
     if (word == "--" || !absl::StartsWith(word, "-")) break;
     if (word == "--calls-before" || word == "--launcher" || word == "--library" || word == "--offload" ||
-        word == "--tnbc") {
+        word == "--stats-file" || word == "--tnbc") {
       ++i;
     }
   }
@@ -95,7 +96,11 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
   app.add_flag("--dry-run", options->dry_run, "print the command instead of running it");
   app.add_flag("--daemons", options->daemons,
                "start a planner here and a daemon on each node for this job, which end with it");
-  app.add_flag("--stats", options->stats, "at its end rank 0 prints what was offloaded, what not and why, and times");
+  app.add_flag("--stats", options->stats,
+               "at its end rank 0 prints what was offloaded, what not and why, times, and a verdict; --stats=json: as "
+               "one line of JSON");
+  app.add_option("--stats-file", options->stats_file, "rank 0 writes these as JSON to a file on its node")
+      ->option_text("FILE");
   app.add_option("--offload", options->offload,
                  "faster: blocking calls go to the daemons unless MPI is measured to be faster (default); all: all do")
       ->option_text("WHAT");
@@ -117,6 +122,10 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
     options->calls_before = calls;
   } else if (!calls_before.empty()) {
     return cli::UsageError(absl::StrCat("--calls-before: not a number of calls (value=", calls_before, ")"));
+  }
+  if (options->stats == "true") options->stats = "text";  // CLI11's value of a flag without one
+  if (!options->stats.empty() && options->stats != "text" && options->stats != "json") {
+    return cli::UsageError(absl::StrCat("--stats: neither text nor json (value=", options->stats, ")"));
   }
   if (!options->offload.empty() && !copse_ranks_is_offload(options->offload.c_str())) {
     return cli::UsageError(absl::StrCat("--offload: neither faster nor all (value=", options->offload, ")"));
@@ -211,7 +220,11 @@ Additions AdditionsOf(const Options& options, const std::string& library) {
       additions.variables[text.substr(0, equals)] = text.substr(equals + 1);
     }
   }
-  if (options.stats) additions.variables["COPSE_MPI_STATS"] = "1";
+  if (!options.stats.empty()) additions.variables["COPSE_MPI_STATS"] = options.stats == "json" ? "json" : "1";
+  // Ranks may have another working folder.
+  if (!options.stats_file.empty()) {
+    additions.variables["COPSE_MPI_STATS_FILE"] = std::filesystem::absolute(options.stats_file).string();
+  }
   if (!options.offload.empty()) additions.variables[COPSE_RANKS_OFFLOAD] = options.offload;
   if (!options.tnbc.empty()) additions.variables["COPSE_TNBC"] = options.tnbc;
   if (options.calls_before.has_value()) {

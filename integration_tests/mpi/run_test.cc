@@ -10,11 +10,13 @@
 #include "gtest/gtest.h"
 #include "integration_tests/mpi/mpi_fixture.h"
 #include "integration_tests/mpi/mpi_job.h"
+#include "nlohmann/json.hpp"
 
 namespace copse::mpi_test {
 namespace {
 
 using copse::testing::Names;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 
 constexpr absl::Duration kRunPatience = absl::Minutes(2);
@@ -54,6 +56,39 @@ TEST_P(RunTest, StatisticsEndWithAVerdict) {
   EXPECT_THAT(all.error.back(), Names("copse-mpi: verdict: ", "calls=9", "offloaded=7", "compared=0"));
 }
 
+// The path choice times both ways, so some of these calls are compared.
+TEST_P(RunTest, StatisticsAreJsonToo) {
+  const std::string file = FilePath("stats.json");
+  MpiRun run = JobUnder({"--stats=json", "--stats-file", file, "--calls-before", "2"});
+  run.command.back() = "kinds_of_calls";
+  const MpiResult result = ExpectDone(Run(run, kRunPatience));
+  ASSERT_EQ(LinesOf(file).size(), 1u) << result.Text();
+  ASSERT_EQ(result.error, LinesOf(file)) << result.Text();
+  const auto document = nlohmann::json::parse(result.error[0]);
+  EXPECT_EQ(document["ranks"], 3);
+  uint64_t calls = 0, offloaded = 0, compared = 0;
+  for (const auto& row : document["collectives"]) {
+    uint64_t reasons = 0;
+    for (const auto& [reason, count] : row["reasons"].items()) reasons += count.get<uint64_t>();
+    EXPECT_EQ(row["by_mpi"], reasons) << row;
+    for (const char* way : {"compared_by_copse", "compared_by_mpi"}) {
+      compared += row[way]["calls"].get<uint64_t>();
+      if (row[way]["calls"] == 0) continue;
+      EXPECT_GT(row[way]["copse_s"].get<double>(), 0) << row;
+      EXPECT_GT(row[way]["mpi_s"].get<double>(), 0) << row;
+    }
+    offloaded += row["offloaded"].get<uint64_t>();
+    calls += row["offloaded"].get<uint64_t>() + reasons;
+  }
+  EXPECT_GT(compared, 0u);
+  const auto& verdict = document["verdict"];
+  EXPECT_EQ(verdict["calls"], calls);
+  EXPECT_EQ(verdict["offloaded"], offloaded);
+  EXPECT_EQ(verdict["compared_by_copse"]["calls"].get<uint64_t>() + verdict["compared_by_mpi"]["calls"].get<uint64_t>(),
+            compared);
+  EXPECT_THAT(verdict["outcome"].get<std::string>(), AnyOf("faster", "alike", "slower"));
+}
+
 TEST_P(RunTest, WithoutStatsNothingIsPrinted) {
   const MpiResult result = ExpectDone(RunUnder({}));
   EXPECT_TRUE(result.ErrorsWith("copse").empty()) << result.Text();
@@ -80,6 +115,12 @@ TEST_P(RunTest, AnOptionsWrongValueIsNamed) {
     EXPECT_EQ(result.code, 2) << result.Text();
     ExpectSaidOnce(result, absl::StrCat("(value=", option[1], ")"));
   }
+}
+
+TEST_P(RunTest, AnUnknownFormOfStatisticsIsNamed) {
+  const MpiResult result = RunUnder({"--stats=xml"});
+  EXPECT_EQ(result.code, 2) << result.Text();
+  ExpectSaidOnce(result, "(value=xml)");
 }
 
 TEST_P(RunTest, ATimeoutThatIsNoNumberIsNamed) {

@@ -182,7 +182,7 @@ copse_status_t AsyncCalls::Run(Communicator* communicator, Offload* offload, con
 void AsyncCalls::Print() const {
   const std::string line = early_return_.Describe();
   if (tnbc::WantsStatistics()) return PrintLine("rank %d: %s", session_->rank, line.c_str());
-  if (session_->settings.keeps_times && session_->rank == 0) PrintLine("%s", line.c_str());
+  if (session_->settings.stats == Settings::StatsForm::kText && session_->rank == 0) PrintLine("%s", line.c_str());
 }
 
 EarlyFigures AsyncCalls::Figures() {

@@ -15,8 +15,8 @@ using Outcome = RunVerdict::Outcome;
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kWorthNs = 1000 * kMs;
-constexpr Settings kFaster = {.calls_before = 64, .calls_before_of_world = 4};
-constexpr Settings kAll = {.calls_before = 9, .calls_before_of_world = 7, .weighs_teams = false, .chooses_path = false};
+const Settings kFaster = {.calls_before = 64, .calls_before_of_world = 4};
+const Settings kAll = {.calls_before = 9, .calls_before_of_world = 7, .weighs_teams = false, .chooses_path = false};
 
 // Returns calls that MPI made for `reason`.
 CollectiveFigures Passed(Reason reason, uint64_t calls, uint64_t ns) {

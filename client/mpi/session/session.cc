@@ -17,8 +17,7 @@
 #include "client/mpi/data/element_types.h"
 #include "client/mpi/session/agreement.h"
 #include "client/mpi/session/complaints.h"
-#include "client/mpi/session/early_verdict.h"
-#include "client/mpi/session/run_verdict.h"
+#include "client/mpi/session/report.h"
 
 namespace copse::mpi {
 namespace {
@@ -122,13 +121,6 @@ bool AgreeOnDaemons(Session* session, const Complaints& complaints, char reason[
   return false;
 }
 
-void PrintStatistics(const Session& session) {
-  const RunFigures figures = session.statistics.Figures(session.rank, session.size);
-  PrintFigures(figures);
-  PrintLine("verdict: %s", VerdictOf(figures, session.settings, session.formation_times.worth_ns()).text.c_str());
-  if (figures.early.has_value()) PrintLine("verdict of T-NBC: %s", VerdictOf(*figures.early).c_str());
-}
-
 }  // namespace
 
 Session* TheSession() { return the_session.load(std::memory_order_acquire); }  // pairs with the release of Publish
@@ -173,7 +165,10 @@ void StartSession(StartAsync start_async) {
 copse_context_t* EndSession() {
   Session* session = the_session.exchange(nullptr, std::memory_order_acq_rel);  // pairs with Publish
   if (session == nullptr) return nullptr;
-  if (session->settings.keeps_times && session->rank == 0) PrintStatistics(*session);
+  if (session->settings.keeps_times() && session->rank == 0) {
+    Report(session->statistics.Figures(session->rank, session->size), session->settings,
+           session->formation_times.worth_ns());
+  }
   if (session->context == nullptr) return nullptr;
   if (session->time_slice_before_ns != 0) SetTimeSlice(session->time_slice_before_ns);
   session->progress.Stop();

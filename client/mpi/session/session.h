@@ -66,8 +66,8 @@ using StartAsync = AsyncMode (*)(AsyncMode wanted, Complaints* complaints);
 // rank. `start_async` is called if COPSE_TNBC is not off.
 void StartSession(StartAsync start_async);
 
-// Ends the session before MPI_Finalize, and prints rank 0's statistics if COPSE_MPI_STATS is set. Returns the context,
-// which the caller passes to copse_fini; null if there is none.
+// Ends the session before MPI_Finalize, and prints rank 0's statistics if COPSE_MPI_STATS or COPSE_MPI_STATS_FILE is
+// set. Returns the context, which the caller passes to copse_fini; null if there is none.
 copse_context_t* EndSession();
 
 }  // namespace copse::mpi

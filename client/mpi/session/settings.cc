@@ -52,6 +52,13 @@ void ReadTimeSlice(Settings* settings, Complaints* complaints) {
   Complain("COPSE_MPI_TIME_SLICE", "neither 0 nor microseconds from 100 to 100000", text, complaints);
 }
 
+// Any value but 0 and json has been text since there were statistics.
+Settings::StatsForm StatsFormFromEnvironment() {
+  const char* const text = Variable("COPSE_MPI_STATS");
+  if (*text == '\0' || strcmp(text, "0") == 0) return Settings::StatsForm::kNone;
+  return strcmp(text, "json") == 0 ? Settings::StatsForm::kJson : Settings::StatsForm::kText;
+}
+
 }  // namespace
 
 Settings Settings::FromEnvironment(Complaints* complaints) {
@@ -62,8 +69,8 @@ Settings Settings::FromEnvironment(Complaints* complaints) {
   ReadCallsBefore(&settings, complaints);
   if (IsOther("COPSE_MPI_OFFLOAD", "faster", "all", complaints)) settings.chooses_path = settings.weighs_teams = false;
   ReadTimeSlice(&settings, complaints);
-  const char* const stats = Variable("COPSE_MPI_STATS");
-  settings.keeps_times = *stats != '\0' && strcmp(stats, "0") != 0;
+  settings.stats = StatsFormFromEnvironment();
+  settings.stats_file = Variable("COPSE_MPI_STATS_FILE");
   // copse_init also reads COPSE_TIMEOUT, and fails if it is not a number.
   const double seconds = strtod(Variable("COPSE_TIMEOUT"), nullptr);
   settings.timeout_s = seconds > 0 ? seconds : -1;

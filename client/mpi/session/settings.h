@@ -26,12 +26,16 @@ struct Settings {
   uint64_t message_bytes_max = 0;
 
   // These may differ between ranks.
-  double timeout_s = -1;       // COPSE_TIMEOUT; < 0: none
-  bool keeps_times = false;    // COPSE_MPI_STATS
-  uint64_t time_slice_ns = 0;  // COPSE_MPI_TIME_SLICE; 0: the kernel's
+  double timeout_s = -1;  // COPSE_TIMEOUT; < 0: none
+  enum class StatsForm : uint8_t { kNone, kText, kJson };
+  StatsForm stats = StatsForm::kNone;  // COPSE_MPI_STATS
+  std::string stats_file;              // COPSE_MPI_STATS_FILE, which gets the statistics as JSON; empty: none
+  uint64_t time_slice_ns = 0;          // COPSE_MPI_TIME_SLICE; 0: the kernel's
 
   // Reads the environment. Invalid values are ignored, and add a line to `*complaints` each.
   static Settings FromEnvironment(Complaints* complaints);
+
+  bool keeps_times() const { return stats != StatsForm::kNone || !stats_file.empty(); }
 
   void AddTo(Agreement* agreement) const;
   void Apply(Agreement* agreement);

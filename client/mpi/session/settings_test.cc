@@ -34,8 +34,8 @@ class SettingsTest : public ::testing::Test {
 
  private:
   static void Clear() {
-    for (const char* name :
-         {"COPSE_MPI_CALLS_BEFORE", "COPSE_MPI_OFFLOAD", "COPSE_MPI_TIME_SLICE", "COPSE_MPI_STATS", "COPSE_TIMEOUT"}) {
+    for (const char* name : {"COPSE_MPI_CALLS_BEFORE", "COPSE_MPI_OFFLOAD", "COPSE_MPI_TIME_SLICE", "COPSE_MPI_STATS",
+                             "COPSE_MPI_STATS_FILE", "COPSE_TIMEOUT"}) {
       unsetenv(name);
     }
   }
@@ -53,7 +53,7 @@ TEST_F(SettingsTest, WithoutVariablesCallsGoTheFasterWay) {
     EXPECT_EQ(settings.message_bytes_max, uint64_t{256} << 20);
     EXPECT_EQ(settings.time_slice_ns, kShortSliceNs);
     EXPECT_LT(settings.timeout_s, 0);
-    EXPECT_FALSE(settings.keeps_times);
+    EXPECT_FALSE(settings.keeps_times());
     EXPECT_TRUE(complaints_.empty());
   }
 }
@@ -70,11 +70,22 @@ TEST_F(SettingsTest, VariablesAreObeyed) {
   EXPECT_FALSE(settings.chooses_path);
   EXPECT_EQ(settings.time_slice_ns, 250'000u);
   EXPECT_EQ(settings.timeout_s, 2.5);
-  EXPECT_TRUE(settings.keeps_times);
+  EXPECT_TRUE(settings.keeps_times());
+  EXPECT_EQ(settings.stats, Settings::StatsForm::kText);
   EXPECT_TRUE(complaints_.empty());
   EXPECT_EQ(Read({{"COPSE_MPI_TIME_SLICE", "0"}}).time_slice_ns, 0u);
   EXPECT_EQ(Read({{"COPSE_MPI_CALLS_BEFORE", "99999999999999999999"}}).calls_before, uint64_t{INT64_MAX});
   EXPECT_FALSE(Read({{"COPSE_MPI_CALLS_BEFORE", "3"}}).weighs_teams);
+}
+
+TEST_F(SettingsTest, StatisticsMayBeJson) {
+  const Settings json = Read({{"COPSE_MPI_STATS", "json"}});
+  EXPECT_EQ(json.stats, Settings::StatsForm::kJson);
+  EXPECT_TRUE(json.keeps_times());
+  const Settings file = Read({{"COPSE_MPI_STATS_FILE", "/tmp/stats.json"}});
+  EXPECT_EQ(file.stats, Settings::StatsForm::kNone);
+  EXPECT_EQ(file.stats_file, "/tmp/stats.json");
+  EXPECT_TRUE(file.keeps_times());
 }
 
 TEST_F(SettingsTest, ValuesThatMakeNoSenseAreIgnoredWithALineEach) {

@@ -21,7 +21,8 @@ const char* NameOf(Entry entry);
 // Statistics holds the counts of one process. Thread-safe.
 class Statistics {
  public:
-  // Count a call that was offloaded, or passed to MPI for `reason`, and its duration (0 unless Settings::keeps_times).
+  // Count a call that was offloaded, or passed to MPI for `reason`, and its duration (0 unless
+  // Settings::keeps_times()).
   void CountOffloaded(Entry entry, uint64_t nanoseconds);
   void CountPassed(Entry entry, Reason reason, uint64_t nanoseconds);
   // Counts an attempt to form a team. The time is not included in that of the call that formed it.
