@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "collectives/collective.h"
+#include "planner/size_class.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/processes/admin_client.h"
 #include "testbed/processes/process_cluster.h"
@@ -33,6 +36,8 @@ using procs::ChildProcess;
 using procs::ProcessCluster;
 
 constexpr absl::Duration kPatience = absl::Minutes(5);  // limit for one case
+constexpr double kFarOff = 2;           // a prediction by this factor from what is measured is explained
+constexpr uint64_t kShortBytes = 1024;  // lengths below take the same time
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 
 struct Options {
@@ -135,10 +140,17 @@ const v1::PlanRow* PlanOf(const v1::ListPlansReply& plans, const Result& result)
   return found;
 }
 
+// Returns the length for which the planner has predicted the plan's time.
+uint64_t PricedBytes(const v1::PlanRow& plan) {
+  const std::optional<Collective> collective = CollectiveFromName(plan.collective());
+  if (!collective.has_value()) return 0;
+  return planner::TypicalBytes(*collective, {.bytes_min = plan.bytes_min(), .bytes_max = plan.bytes_max()});
+}
+
 void PrintRow(const std::vector<std::string>& cells) {
-  static constexpr int kWidths[] = {15, 12, 9, 22, 24, 12, 12};  // of all cells except the last
+  static constexpr int kWidths[] = {15, 12, 9, 22, 24, 12, 9, 12};  // of all cells except the last
   for (size_t i = 0; i + 1 < cells.size(); ++i) {
-    const bool number = i == 2 || i == 5 || i == 6;
+    const bool number = i == 2 || (i >= 5 && i <= 7);
     std::printf(number ? "%*s  " : "%-*s  ", kWidths[i], cells[i].c_str());
   }
   std::printf("%s\n", cells.back().c_str());
@@ -217,7 +229,7 @@ class Demo {
   }
 
   absl::Status ShowResults() {
-    PrintRow({"collective", "values", "bytes", "algorithm", "tree", "predicted us", "measured us", "ok"});
+    PrintRow({"collective", "values", "bytes", "algorithm", "tree", "predicted us", "priced at", "measured us", "ok"});
     v1::ListPlansReply plans;
     for (;;) {
       ASSIGN_OR_RETURN(const std::string line, NextLine());
@@ -232,15 +244,39 @@ class Demo {
                                                            : absl::StrCat(result.operation, " ", result.type);
       PrintRow({result.collective, values, absl::StrCat(result.bytes), plan == nullptr ? "?" : plan->algorithm(),
                 plan == nullptr ? "?" : DescribeTree(*plan), plan == nullptr ? "?" : Microseconds(plan->predicted_us()),
-                Microseconds(result.median_us),
+                plan == nullptr ? "?" : absl::StrCat(PricedBytes(*plan)), Microseconds(result.median_us),
                 result.wrong == 0 ? "ok" : absl::StrCat("WRONG in ", result.wrong, " of ", result.checked)});
+      if (plan != nullptr) Compare(*plan, result);
       checked_ += result.checked;
       wrong_ += result.wrong;
       // The plan must fit on a screen: the last row without segments.
       if (plan != nullptr && plan->segment_bytes() == 0) explained_ = plan->id();
     }
     std::printf("\nmeasured: the median of the slowest rank, a barrier before each call\n");
+    std::printf("predicted: for a call of as many bytes as \"priced at\" says, which stands for its size class\n");
+    if (far_off_ > 0) ExplainDifferences();
     return absl::OkStatus();
+  }
+
+  void Compare(const v1::PlanRow& plan, const Result& result) {
+    const double predicted = plan.predicted_us(), measured = result.median_us;
+    if (measured <= kFarOff * predicted && predicted <= kFarOff * measured) return;
+    ++far_off_;
+    const uint64_t priced = PricedBytes(plan), least = std::min(priced, result.bytes);
+    if (std::max(priced, result.bytes) > kFarOff * static_cast<double>(std::max<uint64_t>(least, kShortBytes))) {
+      ++other_size_;
+    }
+  }
+
+  void ExplainDifferences() const {
+    const uint32_t processes = options_.nodes * (1 + options_.ppn);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    std::printf("%u rows differ by more than 2 x (of another size than was priced=%u): %s (processes=%u, cores=%ld)\n",
+                far_off_, other_size_,
+                processes > cores
+                    ? "daemons and ranks share cores here, which only a topology file with cores tells the planner"
+                    : "the prices are defaults, which tools/bench model calibrates",
+                processes, cores);
   }
 
   absl::Status ShowAdministration() {
@@ -288,6 +324,7 @@ class Demo {
   ProcessCluster cluster_;
   std::vector<std::unique_ptr<ChildProcess>> application_;
   uint32_t checked_ = 0, wrong_ = 0;
+  uint32_t far_off_ = 0, other_size_ = 0;  // rows whose prediction is far off; of these, those of another size
   uint64_t explained_ = 0;
 };
 
