@@ -232,14 +232,31 @@ TEST_F(BetterPlansTest, DerivedTeamsAreSwitchedByThemselves) {
   EXPECT_EQ(TakeBoth<schedule::Prepare>().layout.id, id());
 }
 
-TEST_F(BetterPlansTest, APlannerThatStartsAgainLetsTeamsKeepTheirPlans) {
+TEST_F(BetterPlansTest, APlannerThatStartsAgainLooksForThemOnceAllAreBack) {
+  Form();
+  plan_maker.better.clear();
+  Restart();
+  Register(1, "n1", 1, {Running(team, 1)});
+  Advance(absl::Minutes(30));
+  ASSERT_EQ(plan_maker.better.size(), 1u);
+  plan_maker.FinishBetter(std::vector<double>{100, 0});
+  Advance(absl::Hours(3));
+  EXPECT_TRUE(Silent()) << "a member is away";
+  Register(2, "n2", 1, {Running(team, 1)});
+  AwaitQuery();
+  AnswerCalls(kRepaid, 0);
+  Commit(TakeBoth<schedule::Prepare>());
+  EXPECT_EQ(Algorithm(), "flat");
+}
+
+TEST_F(BetterPlansTest, APlannerThatStartsAgainLeavesOtherPlansAlone) {
+  plan_maker.quick = false;
   Form();
   Restart();
   RegisterTwo({Running(team, 1)});
-  sink.sent.clear();
-  Advance(absl::Minutes(30));
+  Advance(absl::Hours(3));
+  EXPECT_TRUE(plan_maker.better.empty());
   EXPECT_TRUE(Silent());
-  EXPECT_EQ(Algorithm(), "quick");
 }
 
 TEST_F(BetterPlansTest, ExplanationsTellOfThem) {

@@ -74,6 +74,7 @@ void Coordinator::Load(Snapshot snapshot) {
     } else {
       state_.teams.IndexPlans(team);
     }
+    better_plans_.Resume(id);
   }
   // The newest team determines which daemon has a name. An older daemon of that name may be alive as well, and stays a
   // member of its teams.

@@ -65,6 +65,8 @@ class PlanMaker {
   virtual void PlanBetter(const schedule::TeamLayout&, SavingsDone done) {
     done(absl::UnimplementedError("plans: this planner makes no quick ones"));
   }
+  // Returns whether QuickPlans has made the plan.
+  virtual bool IsQuick(const schedule::Plan&) const { return false; }
   // Withdraws PlanBetter's order for a team that has ended, or has got other plans.
   virtual void DropBetter(TeamId) {}
 

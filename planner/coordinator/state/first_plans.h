@@ -24,8 +24,9 @@ struct QuickState {
   // It has what a typical call by each of the team's plans would save, in us and in the plans' order. Empty: the better
   // plans are not there yet.
   std::vector<double> savings_us;
-  double saved_us = 0;     // what the team's calls would have saved, at the last look
-  bool is_sought = false;  // better plans are being made, the team's calls are awaited, or it is being switched
+  double saved_us = 0;       // what the team's calls would have saved, at the last look
+  bool is_doubtful = false;  // the team may have other plans than quick ones: a planner that starts again looks later
+  bool is_sought = false;    // better plans are being made, the team's calls are awaited, or it is being switched
   absl::Duration wait = kFirstLook;  // until the next look
   TimerId timer;
 

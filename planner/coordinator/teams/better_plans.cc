@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,18 @@ constexpr absl::Duration kCallsTimeout = absl::Seconds(2);
 void BetterPlans::Start(TeamId id) {
   state_->teams.At(id).quick.emplace();
   Seek(id);
+}
+
+void BetterPlans::Resume(TeamId id) {
+  Team& team = state_->teams.At(id);
+  if (!team.durable() || team.record.broken || team.node_count() < 2 || team.record.plans.empty()) return;
+  team.quick.emplace().is_doubtful = true;
+  LookLater(team);
+}
+
+bool BetterPlans::RunsQuickPlans(const Team& team) const {
+  const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(team.record.plans.front());
+  return plan.ok() && state_->plan_maker->IsQuick(*plan);
 }
 
 void BetterPlans::Seek(TeamId id) {
@@ -61,6 +74,8 @@ bool BetterPlans::MayBeSwitchedNow(TeamId id) const {
 void BetterPlans::Look(TeamId id) {
   Team* team = state_->teams.Find(id);
   if (team == nullptr || !team->quick.has_value()) return;
+  // A planner with thousands of teams decodes the plans of one in a turn.
+  if (std::exchange(team->quick->is_doubtful, false) && !RunsQuickPlans(*team)) return state_->SettleForPlans(*team);
   if (team->quick->savings_us.empty()) return Seek(id);
   if (!MayBeSwitchedNow(id)) return LookLater(*team);
   const std::vector<schedule::TeamNode>& members = team->record.layout.nodes;

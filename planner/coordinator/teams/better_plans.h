@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Better plans for teams that have formed with quick ones. They are made with low priority once the team has formed;
-// then a member is asked how many calls the team has made by each plan, and again after ever longer times. The team is
-// switched once its calls would have saved what the switch costs. The decision record is
+// Makes better plans for teams that have formed with quick ones. They are made with low priority once the team has
+// formed; then a member is asked how many calls the team has made by each plan, and again after ever longer times. The
+// team is switched once its calls would have saved what the switch costs. The decision record is
 // docs/decisions/quick-first-plans.md.
 #ifndef COPSE_PLANNER_COORDINATOR_TEAMS_BETTER_PLANS_H_
 #define COPSE_PLANNER_COORDINATOR_TEAMS_BETTER_PLANS_H_
@@ -23,8 +23,11 @@ class BetterPlans {
 
   // Looks for better plans until the team has others, breaks or ends: State::SettleForPlans.
   void Start(TeamId id);
+  // The same for a team that this planner has found in its store, if that runs quick plans.
+  void Resume(TeamId id);
 
  private:
+  bool RunsQuickPlans(const Team& team) const;
   void Seek(TeamId id);        // requires Team::quick
   void LookLater(Team& team);  // sets the timer for Look
   void Look(TeamId id);        // asks a member for the team's calls so far

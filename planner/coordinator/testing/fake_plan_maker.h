@@ -53,6 +53,7 @@ class FakePlanMaker : public PlanMaker {
     if (!quick) return std::nullopt;
     return FirstPlans{.plans = *MakePlans(layout, {.algorithm = "quick"}), .may_be_better = true};
   }
+  bool IsQuick(const schedule::Plan& plan) const override { return plan.algorithm == "quick"; }
   void PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) override {
     better[layout.id] = std::move(done);
   }
