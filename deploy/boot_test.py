@@ -185,7 +185,7 @@ class BootTest(MachinesTest):
 
     def test_93_purge_leaves_nothing(self):
         self.beta.must("sh", "-c", "dpkg --purge $(dpkg-query -W -f '${Package}\\n' 'copse*' 'libcopse*')")
-        self.assertNotIn("copsed", self.beta.must("ps", "-e", "-o", "comm"))
+        self.assertNotIn("copse", self.beta.must("ps", "-e", "-o", "comm"))
         # What this test has put there, and the journal of what was.
         left = self.beta.must("sh", "-c", "find / -xdev -name '*cops*' -not -path '/var/packages/*' -not -path '/var/log/*' "
                               "-not -path '/proc/*' -not -path '/sys/*'").split()

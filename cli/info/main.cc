@@ -54,12 +54,18 @@ Texts Versions() {
   };
 }
 
+// Returns the library's path: tools/install puts it into lib, Debian's package into lib's folder of this architecture.
+std::string LibraryPath(const std::string& prefix) {
+  const std::string debians = absl::StrCat(prefix, "/lib/x86_64-linux-gnu/libcopse.so.0");
+  return access(debians.c_str(), F_OK) == 0 ? debians : absl::StrCat(prefix, "/lib/libcopse.so.0");
+}
+
 // Returns what belongs to an installation, with where it is, or "not there".
 Texts Places() {
   const std::string prefix = Prefix();
   const Texts places = {{"daemon", absl::StrCat(prefix, "/bin/copsed")},
                         {"planner", absl::StrCat(prefix, "/bin/copse-planner")},
-                        {"library", absl::StrCat(prefix, "/lib/libcopse.so.0")},
+                        {"library", LibraryPath(prefix)},
                         {"MPI", absl::StrCat(prefix, "/lib/copse/libcopse-mpi.so")},
                         {"daemon's configuration", "/etc/copse/copsed.yaml"},
                         {"planner's configuration", "/etc/copse/planner.yaml"}};
