@@ -17,7 +17,8 @@ namespace copse::ctl {
 namespace {
 
 // What a row is called by -w name: the value of the first of these keys that it has.
-constexpr const char* kNameKeys[] = {"name", "node", "id", "job", "user", "check"};
+constexpr const char* kNameKeys[] = {"name", "node", "id",   "job",     "user",   "check",
+                                     "team", "who",  "file", "cluster", "version"};
 
 // Returns the list of rows in the document, or null if the document is one row.
 Json* RowsOf(Json* answer) {
@@ -110,7 +111,8 @@ absl::StatusOr<std::string> Table(const Json& rows, const RowOptions& options, c
   return cli::RenderTable(std::move(table), style.format == Format::kWide ? 0 : style.width);
 }
 
-std::string Names(const Json& rows) {
+// Errors: INVALID_ARGUMENT if no row has a name.
+absl::StatusOr<std::string> Names(const Json& rows) {
   std::string out;
   for (const Json& row : rows) {
     for (const char* key : kNameKeys) {
@@ -119,6 +121,10 @@ std::string Names(const Json& rows) {
       absl::StrAppend(&out, cli::Printable(CellText(value)), "\n");
       break;
     }
+  }
+  if (out.empty() && !rows.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "usage: its rows have no names (write-out=name, keys=", absl::StrJoin(KeysOf(rows, true), " "), ")"));
   }
   return out;
 }

@@ -19,7 +19,7 @@ struct RowOptions {
 
 // Returns the text of `answer`, a verb's JSON document, in any format. Rows are the elements of a list, or of the only
 // list of an object; an object without one is a row itself. A key can lead into objects, as "counters.eager.sent" does.
-// Errors: INVALID_ARGUMENT, with the keys that there are, for a key that no row has.
+// Errors: INVALID_ARGUMENT, with the keys that there are, for a key that no row has, and for names of rows without any.
 absl::StatusOr<std::string> FormatAnswer(Json answer, const RowOptions& options, const Style& style);
 
 }  // namespace copse::ctl

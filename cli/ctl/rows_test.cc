@@ -36,6 +36,15 @@ TEST(RowsTest, TheOnlyListOfAnObjectHoldsTheRows) {
   EXPECT_EQ(Written(R"({"ok": true, "version": "1.2"})", {}, Format::kWide), "OK    VERSION\ntrue  1.2\n");
 }
 
+TEST(RowsTest, RowsWithoutANameAreNotWrittenAsNothing) {
+  EXPECT_EQ(Written(R"([{"team": 7, "sequence": 41}])", {}, Format::kName), "7\n");
+  EXPECT_EQ(Written(R"([{"time": "now", "who": "node n1"}])", {}, Format::kName), "node n1\n");
+  EXPECT_EQ(Written(R"([{"version": 3, "bytes": 10}])", {}, Format::kName), "3\n");
+  EXPECT_EQ(Written("[]", {}, Format::kName), "");
+  EXPECT_THAT(FormatAnswer(Json::parse(R"([{"kind": "added"}])"), {}, {.format = Format::kName, .width = 0}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "write-out=name", "keys=kind"));
+}
+
 TEST(RowsTest, TextThatYamlWouldReadAsSomethingElseIsQuoted) {
   EXPECT_EQ(Written(R"([{"a": "yes", "b": "1", "c": "plain", "d": 1, "e": [1, 2], "f": null, "g": "x: y", "h": true}])",
                     {}, Format::kYaml),
