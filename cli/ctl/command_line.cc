@@ -142,6 +142,20 @@ absl::StatusOr<Arguments> GivenArguments(Arguments arguments, const Verb& verb) 
 
 }  // namespace
 
+OptionWords CommonOptionWords() {
+  cli::VerbParser parser({.name = "copsectl", .description = "", .footer = ""});
+  CommonOptions common;
+  CommandLine line;
+  AddCommonOptions(parser.app(), &common, &line);
+  OptionWords words;
+  for (const CLI::Option* const option : parser.app()->get_options()) {
+    std::vector<std::string>& list = option->get_items_expected_max() > 0 ? words.valued : words.switches;
+    for (const std::string& name : option->get_lnames()) list.push_back(absl::StrCat("--", name));
+    for (const std::string& name : option->get_snames()) list.push_back(absl::StrCat("-", name));
+  }
+  return words;
+}
+
 absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments,
                                              const std::vector<Verb>& verbs) {
   cli::VerbParser parser(

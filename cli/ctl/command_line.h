@@ -38,6 +38,13 @@ struct CommandLine {
   config::TlsFiles tls;  // as given
 };
 
+// OptionWords are the options of all verbs as they are given, such as "--endpoint" and "-e".
+struct OptionWords {
+  std::vector<std::string> switches;
+  std::vector<std::string> valued;  // followed by a value
+};
+OptionWords CommonOptionWords();
+
 // Parses `arguments`, which exclude the program's name; `verbs` must outlive the result. Defaults come from the
 // environment: COPSECTL_ENDPOINT, COPSECTL_CONTEXT, COPSECTL_WRITE_OUT, COPSECTL_TIMEOUT, COPSECTL_WIDTH,
 // COPSECTL_INSECURE, COPSECTL_TOKEN_FILE, COPSECTL_CERT, COPSECTL_KEY, COPSECTL_CACERT, COPSECTL_CRL_DIR,

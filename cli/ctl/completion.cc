@@ -11,13 +11,7 @@
 namespace copse::ctl {
 namespace {
 
-// Options of all verbs. Those in the second list have a value.
-constexpr char kSwitches[] = "--help --version --insecure --watch";
-constexpr char kValued[] =
-    "--endpoint --write-out --timeout --width --token-file --cert --key --cacert --crl-dir --run-dir --columns --sort "
-    "--interval";
-
-std::string OptionWords(const Verb& verb) {
+std::string OwnOptions(const Verb& verb) {
   return absl::StrJoin(verb.options, " ",
                        [](std::string* out, const cli::Parameter& option) { absl::StrAppend(out, "--", option.name); });
 }
@@ -34,13 +28,13 @@ std::map<std::string, std::vector<std::string>> WordsAfter(const std::vector<Ver
   return after;
 }
 
-std::string Bash(const std::vector<Verb>& verbs) {
+std::string Bash(const std::vector<Verb>& verbs, const OptionWords& common) {
   std::string cases;
   for (const auto& [given, words] : WordsAfter(verbs)) {
     absl::StrAppend(&cases, "    '", given, "') words='", absl::StrJoin(words, " "), "' ;;\n");
   }
   for (const Verb& verb : verbs) {
-    absl::StrAppend(&cases, "    '", verb.FullName(), "' | '", verb.FullName(), " '*) words='", OptionWords(verb),
+    absl::StrAppend(&cases, "    '", verb.FullName(), "' | '", verb.FullName(), " '*) words='", OwnOptions(verb),
                     "' ;;\n");
   }
   return absl::StrReplaceAll(R"(_copsectl() {
@@ -48,8 +42,9 @@ std::string Bash(const std::vector<Verb>& verbs) {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     word=${COMP_WORDS[i]}
     if [ -n "$skip" ]; then skip=; continue; fi
-    case " @VALUED -e -w " in *" $word "*) skip=yes; continue ;; esac
-    case "$word" in -*) ;; *) given="${given:+$given }$word" ;; esac
+    case " @VALUED " in *" $word "*) skip=yes; continue ;; esac
+    case "$word" in -*) continue ;; esac
+    case "$given$word" in help) ;; *) given="${given:+$given }$word" ;; esac
   done
   case "$given" in
 @CASES  esac
@@ -65,7 +60,9 @@ std::string Bash(const std::vector<Verb>& verbs) {
 }
 complete -F _copsectl copsectl
 )",
-                             {{"@CASES", cases}, {"@SWITCHES", kSwitches}, {"@VALUED", kValued}});
+                             {{"@CASES", cases},
+                              {"@SWITCHES", absl::StrJoin(common.switches, " ")},
+                              {"@VALUED", absl::StrJoin(common.valued, " ")}});
 }
 
 std::string Fish(const std::vector<Verb>& verbs) {
@@ -94,9 +91,10 @@ std::string Fish(const std::vector<Verb>& verbs) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CompletionScript(std::string_view shell, const std::vector<Verb>& verbs) {
-  if (shell == "bash") return Bash(verbs);
-  if (shell == "zsh") return absl::StrCat("autoload -U +X bashcompinit && bashcompinit\n", Bash(verbs));
+absl::StatusOr<std::string> CompletionScript(std::string_view shell, const std::vector<Verb>& verbs,
+                                             const OptionWords& common) {
+  if (shell == "bash") return Bash(verbs, common);
+  if (shell == "zsh") return absl::StrCat("autoload -U +X bashcompinit && bashcompinit\n", Bash(verbs, common));
   if (shell == "fish") return Fish(verbs);
   return absl::InvalidArgumentError(absl::StrCat("usage: unknown (shell=", AbslView(shell), ", known=bash zsh fish)"));
 }

@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/ctl/command_line.h"
 #include "cli/ctl/verb.h"
 
 namespace copse::ctl {
 
-// Returns a script for `shell`: bash, zsh or fish. INVALID_ARGUMENT for another one.
-absl::StatusOr<std::string> CompletionScript(std::string_view shell, const std::vector<Verb>& verbs);
+// Returns a script for `shell`: bash, zsh or fish. INVALID_ARGUMENT for another one. `common` are the options of all
+// verbs.
+absl::StatusOr<std::string> CompletionScript(std::string_view shell, const std::vector<Verb>& verbs,
+                                             const OptionWords& common);
 
 }  // namespace copse::ctl
 

@@ -33,6 +33,12 @@ expect "node" no
 expect "drain" node dr
 [[ " $(offers node drain n1 --w) " == *" --wait --why "* ]] || fail "options of node drain: $(offers node drain n1 --w)"
 expect "list" -e there:1 node li
+expect "list" --context there node li
+# Of each option that has a value, the value is no verb.
+valued=$("$copsectl" --help | sed -n 's/^  \(-., *\)\?\(--[a-z-]*\) [^ ].*/\2/p')
+[ "$(wc -w <<<"$valued")" -ge 14 ] || fail "options with values: $valued"
+for option in $valued; do expect "list" "$option" value node li; done
+expect "drain" help node dr
 expect "table json yaml wide name" node list -w ""
 [[ " $(offers "") " == *" team "*" ping "* ]] || fail "verbs: $(offers "")"
 # Each verb is offered.
@@ -40,6 +46,7 @@ while read -r family verb; do
   [ -z "$verb" ] || [[ " $(offers "$family" "") " == *" $verb "* ]] || fail "not offered: $family $verb"
 done <<'LIST'
 node list
+node remove
 team wait
 job show
 plan explain

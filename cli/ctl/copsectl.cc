@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/copsectl.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "cli/client/admin_client.h"
 #include "cli/client/style.h"
+#include "cli/command_line/parse.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/command_line.h"
 #include "cli/ctl/completion.h"
@@ -80,9 +83,33 @@ Verb CompletionVerb() {
           .help = "write what makes a shell complete copsectl's command lines",
           .positionals = {{.name = "shell", .help = "bash, zsh or fish"}},
           .run = [](const Arguments& arguments, VerbContext& context) -> absl::Status {
-            ASSIGN_OR_RETURN(const std::string script, CompletionScript(arguments.Text("shell"), AllVerbs()));
+            ASSIGN_OR_RETURN(const std::string script,
+                             CompletionScript(arguments.Text("shell"), AllVerbs(), CommonOptionWords()));
             return context.Answer({{"shell", arguments.Text("shell")}, {"script", script}}, script);
           }};
+}
+
+// `help VERB` says what `VERB --help` does.
+absl::Status Help(const Arguments& arguments, VerbContext& context) {
+  const auto given = arguments.values.find("verb");
+  std::vector<std::string> words = given == arguments.values.end() ? std::vector<std::string>() : given->second;
+  const std::string verb = absl::StrJoin(words, " ");
+  const std::vector<Verb>& verbs = AllVerbs();
+  if (!verb.empty() && std::none_of(verbs.begin(), verbs.end(), [&](const Verb& known) {
+        return known.family == verb || known.FullName() == verb;
+      })) {
+    return cli::UsageError(absl::StrCat("no such verb (verb=", verb, ")"));
+  }
+  words.push_back("--help");
+  const std::string help = RunCopsectl(words, 0, nullptr).out;
+  return context.Answer({{"verb", verb}, {"help", help}}, help);
+}
+
+Verb HelpVerb() {
+  return {.name = "help",
+          .help = "print what a verb, or a family of verbs, takes; without one, all verbs",
+          .positionals = {{.name = "verb", .help = "as node drain", .repeated = true, .optional = true}},
+          .run = Help};
 }
 
 }  // namespace
@@ -96,6 +123,7 @@ const std::vector<Verb>& AllVerbs() {
       for (Verb& verb : family) all->push_back(std::move(verb));
     }
     all->push_back(CompletionVerb());
+    all->push_back(HelpVerb());
     return all;
   }();
   return *verbs;

@@ -79,6 +79,11 @@ class FakePlanner final : public v1::AdminService::Service {
   }
   grpc::Status ShowNode(grpc::ServerContext*, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
     reply->mutable_node()->set_name(request->name());
+    if (node_clients > 0) {
+      reply->mutable_node()->set_connected(true);
+      reply->set_answered(true);
+      reply->set_clients(node_clients--);
+    }
     return grpc::Status::OK;
   }
   grpc::Status DrainNode(grpc::ServerContext*, const v1::DrainNodeRequest* request, v1::DrainNodeReply*) override {
@@ -95,6 +100,7 @@ class FakePlanner final : public v1::AdminService::Service {
       team->set_id(id);
       team->set_name(name);
       if (id == 3) team->set_job("77");
+      team->set_state(id == 4 ? "broken" : "ready");
     }
     return grpc::Status::OK;
   }
@@ -300,6 +306,7 @@ class FakePlanner final : public v1::AdminService::Service {
   int trace_queries = 0;
   std::string last;  // the last request
   int stats_asked = 0;
+  uint32_t node_clients = 0;   // what ShowNode shows; one less each time
   absl::Duration clock_apart;  // of n2; 0: nodes say nothing of clocks and networks
   int events_asked = 0;
 };
@@ -358,6 +365,37 @@ TEST_F(CopsectlTest, RowsCanBeWrittenInOtherForms) {
   EXPECT_THAT(Ctl({"node", "list", "-w", "wide"}).out, ::testing::HasSubstr("INCARNATION"));
   ExpectFailure({"team", "list", "--columns", "ID"}, 2, "columns=ID", "id name");
   ExpectFailure({"node", "list", "-w", "xml"}, 2, "--write-out", "xml");
+}
+
+TEST_F(CopsectlTest, AWaitingDrainSaysSoToPeopleOnly) {
+  for (const auto& [format, wanted] :
+       {std::pair("table", "waiting: node=n1, clients=1, teams=0\n"), {"json", ""}, {"yaml", ""}}) {
+    std::string shown;
+    const auto print = [&](const std::string& text) {
+      shown += text;
+      return true;
+    };
+    planner_.node_clients = 1;
+    const std::string endpoint = absl::StrCat("127.0.0.1:", port_);
+    EXPECT_EQ(RunCopsectl({"-e", endpoint, "node", "drain", "n1", "--wait", "-w", format}, 80, print).exit_code, 0);
+    EXPECT_EQ(shown, wanted) << format;
+  }
+}
+
+TEST_F(CopsectlTest, OfTeamsWithOneNameAnyMayBeInTheStateThatIsAwaited) {
+  EXPECT_EQ(CtlJson({"team", "wait", "twin"})["state"], "ready");
+  EXPECT_EQ(CtlJson({"team", "wait", "twin", "--state", "broken"})["state"], "broken");
+  EXPECT_EQ(CtlJson({"team", "wait", "nobody", "--state", "gone"})["state"], "gone");
+  ExpectFailure({"team", "wait", "twin", "--state", "gone", "--timeout", "0.3"}, 4, "state=broken,ready",
+                "wanted=gone");
+}
+
+TEST_F(CopsectlTest, HelpIsThatOfTheVerb) {
+  EXPECT_EQ(Ctl({"help"}).out, Ctl({"--help"}).out);
+  EXPECT_EQ(Ctl({"help", "node"}).out, Ctl({"node", "--help"}).out);
+  EXPECT_EQ(Ctl({"help", "node", "drain"}).out, Ctl({"node", "drain", "--help"}).out);
+  EXPECT_NE(Ctl({"help", "node", "drain"}).out, Ctl({"help"}).out);
+  ExpectFailure({"help", "node", "drian"}, 2, "verb=node drian");
 }
 
 TEST_F(CopsectlTest, EventsAreFollowedFromOnePlannerToTheNext) {
@@ -431,6 +469,7 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"top", "--seconds", "0.01"},
                                                                {"trace", "--node", "n1"},
                                                                {"completion", "bash"},
+                                                               {"help"},
                                                                {"context", "list"},
                                                                {"context", "use", "here"},
                                                                {"ping"},

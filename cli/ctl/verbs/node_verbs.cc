@@ -76,7 +76,8 @@ absl::Status WaitUntilDrained(const std::string& node, VerbContext& context) {
       if (reply->answered() && reply->clients() == 0 && reply->teams() == 0) return absl::OkStatus();
       const std::string now =
           absl::StrCat("node=", cli::Printable(node), ", clients=", reply->clients(), ", teams=", reply->teams());
-      if (context.terminal && now != shown) context.print(absl::StrCat("waiting: ", now, "\n"));
+      if (context.terminal && !context.wants_json() && now != shown)
+        context.print(absl::StrCat("waiting: ", now, "\n"));
       shown = now;
     }
     absl::SleepFor(kWaitPause);

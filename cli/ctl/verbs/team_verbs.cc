@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
@@ -93,16 +95,18 @@ absl::Status Break(const Arguments& arguments, VerbContext& context) {
   return context.Answer({{"ok", true}, {"id", id}}, absl::StrCat("team ", id, " is broken\n"));
 }
 
-// Returns the state of the team with this id or name; "gone" if there is none.
-absl::StatusOr<std::string> StateOf(const std::string& wanted, AdminClient& client) {
+// Returns the states of all teams with this id or name, or "gone" if there is none.
+absl::StatusOr<std::set<std::string>> StatesOf(const std::string& wanted, AdminClient& client) {
   v1::ListTeamsRequest request;
   request.set_without_calls(true);
   ASSIGN_OR_RETURN(const v1::ListTeamsReply reply,
                    client.CallForRows(PlannerAdmin::StreamTeams, PlannerAdmin::ListTeams, request));
+  std::set<std::string> states;
   for (const v1::TeamRow& team : reply.teams()) {
-    if (IsNumber(wanted) ? absl::StrCat(team.id()) == wanted : team.name() == wanted) return team.state();
+    if (IsNumber(wanted) ? absl::StrCat(team.id()) == wanted : team.name() == wanted) states.insert(team.state());
   }
-  return "gone";
+  if (states.empty()) states.insert("gone");
+  return states;
 }
 
 absl::Status Wait(const Arguments& arguments, VerbContext& context) {
@@ -111,22 +115,22 @@ absl::Status Wait(const Arguments& arguments, VerbContext& context) {
     return absl::InvalidArgumentError(absl::StrCat("usage: unknown (state=", wanted, ", known=ready broken gone)"));
   }
   const std::string team = arguments.Text("team");
-  std::string state = "unknown";
+  std::set<std::string> states = {"unknown"};
   absl::Status unreachable;
-  while (state != wanted) {
-    const absl::StatusOr<std::string> now = StateOf(team, *context.client);
+  while (states.count(wanted) == 0) {
+    const absl::StatusOr<std::set<std::string>> now = StatesOf(team, *context.client);
     if (absl::IsDeadlineExceeded(now.status())) {
       if (!unreachable.ok()) return unreachable;
       return absl::DeadlineExceededError(
-          absl::StrCat("team ", team, ": not yet (state=", state, ", wanted=", wanted, ")"));
+          absl::StrCat("team ", team, ": not yet (state=", absl::StrJoin(states, ","), ", wanted=", wanted, ")"));
     }
     if (!now.ok() && !absl::IsUnavailable(now.status())) return now.status();
     unreachable = now.ok() ? absl::OkStatus() : now.status();
-    if (now.ok()) state = *now;
-    if (state != wanted) absl::SleepFor(kWaitPause);
+    if (now.ok()) states = *now;
+    if (states.count(wanted) == 0) absl::SleepFor(kWaitPause);
   }
-  return context.Answer({{"ok", true}, {"team", team}, {"state", state}},
-                        absl::StrCat("team ", cli::Printable(team), " is ", state, "\n"));
+  return context.Answer({{"ok", true}, {"team", team}, {"state", wanted}},
+                        absl::StrCat("team ", cli::Printable(team), " is ", wanted, "\n"));
 }
 
 }  // namespace
