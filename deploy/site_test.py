@@ -64,7 +64,7 @@ rule_files: [/usr/share/copse/alerts.yml]
 scrape_configs:
   - job_name: copse
     static_configs: [{{targets: [{exporters}]}}]
-  - job_name: planner
+  - job_name: copse-web
     static_configs: [{{targets: ["127.0.0.1:7473"]}}]
 """
 

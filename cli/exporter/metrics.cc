@@ -24,6 +24,7 @@ using CounterMap = google::protobuf::Map<std::string, uint64_t>;
 
 // Counters that can fall, or families of them, which end in a point.
 constexpr const char* kGauges[] = {"calls.in_flight",
+                                   "certificates.end_soon",
                                    "daemon.connections",
                                    "daemon.neighbors",
                                    "data.mtu_bytes",

@@ -7,7 +7,9 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/cpu_time.h"
+#include "rpc/identity.h"
 
 namespace copse::planner {
 namespace {
@@ -27,6 +29,13 @@ absl::Duration PlannerInstruments::OldestTask() const {
   const absl::Time oldest = parts_.queue->Oldest();
   if (oldest == absl::InfiniteFuture()) return absl::ZeroDuration();
   return std::max(parts_.clock->Now() - oldest, absl::ZeroDuration());
+}
+
+uint64_t PlannerInstruments::CertificatesThatEndSoon() const {
+  const std::vector<std::string> nodes = parts_.streams->CertificatesThatEndBefore(absl::Now() + rpc::kEndsSoon);
+  return static_cast<uint64_t>(std::count_if(nodes.begin(), nodes.end(), [this](const std::string& node) {
+    return parts_.coordinator->view().FindNode(node).ok();
+  }));
 }
 
 PlannerState PlannerInstruments::State() const {
@@ -72,6 +81,7 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
 
   for (const auto& [state, count] : parts_.coordinator->view().NodesByState())
     counters[absl::StrCat("nodes.", state)] = count;
+  counters["certificates.end_soon"] = CertificatesThatEndSoon();
   for (const auto& [state, count] : parts_.coordinator->view().TeamsByState())
     counters[absl::StrCat("teams.", state)] = count;
   const coordinator::FormationCounts& ends = parts_.coordinator->formations();

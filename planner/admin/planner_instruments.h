@@ -65,6 +65,7 @@ class PlannerInstruments {
 
  private:
   absl::Duration OldestTask() const;
+  uint64_t CertificatesThatEndSoon() const;
 
   const PlannerParts parts_;
   const std::string store_;

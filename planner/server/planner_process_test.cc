@@ -97,6 +97,7 @@ TEST(PlannerProcessTest, CountsItself) {
   EXPECT_EQ(counters["sessions"], 1u);
   EXPECT_EQ(counters["nodes.ready"], 1u);
   EXPECT_EQ(counters["nodes.lost"], 0u);
+  EXPECT_EQ(counters.at("certificates.end_soon"), 0u);
   EXPECT_EQ(counters["teams.ready"], 1u);
   EXPECT_EQ(counters["formations.formed"], 1u);
   EXPECT_GT(counters["formations.time_max_us"], 0u);

@@ -172,6 +172,9 @@ TEST_F(PlannerTlsTest, ANodeRegistersUnderItsOwnNameAlone) {
   ASSERT_EQ(nodes.nodes_size(), 1);
   EXPECT_GT(nodes.nodes(0).certificate_ends_s(), 0);
   EXPECT_LT(nodes.nodes(0).certificate_ends_s(), 24 * 3600 + 1);
+  v1::GetPlannerStatsReply stats;
+  ASSERT_EQ(Call(life_->address(), Of("viewer", "bob"), &Stub::GetPlannerStats, {}, &stats), absl::OkStatus());
+  EXPECT_EQ(stats.counters().at("certificates.end_soon"), 1u);
 }
 
 TEST_F(PlannerTlsTest, ChangesAreRecordedWithTheirAuthors) {

@@ -393,6 +393,14 @@ absl::Time DaemonService::CertificateEnds(const std::string& node) const {
   return found == certificate_ends_.end() ? absl::InfiniteFuture() : found->second;
 }
 
+std::vector<std::string> DaemonService::CertificatesThatEndBefore(absl::Time time) const {
+  std::vector<std::string> nodes;
+  for (const auto& [node, ends] : certificate_ends_) {
+    if (ends < time) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 void DaemonService::NoteCertificate(const std::string& node, absl::Time ends) {
   certificate_ends_[node] = ends;
   rpc::WarnOfEnd(absl::StrCat("node ", node), ends);

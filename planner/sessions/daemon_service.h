@@ -80,6 +80,8 @@ class DaemonService final
   StreamCounts Counts() const;
   // Returns when the certificate ends with which a node has registered; InfiniteFuture if it has shown none.
   absl::Time CertificateEnds(const std::string& node) const;
+  // Returns the nodes that have registered with certificates that end before `time`, those that were removed too.
+  std::vector<std::string> CertificatesThatEndBefore(absl::Time time) const;
   // Ends the streams whose certificates are not believed any more, if authorities or revocation lists have changed
   // since the last call. Does a bounded number at once, and posts the rest.
   void CheckPeers();
