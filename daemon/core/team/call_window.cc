@@ -144,6 +144,7 @@ bool CallWindow::BeginLong(uint32_t local) {
       return false;
     }
     run.port = &port;
+    run.started = parts_.host->Now();
     run.call = std::make_unique<LongCall>(&parts_.members->shape(), plan, &port.plans().IndexOf(*plan),
                                           parts_.members->self(), first, post.arguments);
     port.LongCallBegun();
@@ -342,19 +343,31 @@ bool CallWindow::HasCallInFlight(uint32_t local) const {
   return !ranks_[local].pending.empty();
 }
 
+schedule::CallStatus CallWindow::StatusOf(CallSeq sequence, const CallArguments& arguments, absl::Time started,
+                                          absl::FunctionRef<bool(uint32_t)> joined) const {
+  schedule::CallStatus status{.team = id(), .sequence = sequence, .arguments = arguments};
+  status.age_s = absl::ToDoubleSeconds(parts_.host->Now() - started);
+  for (uint32_t local = 0; local < ranks_.size(); ++local) {
+    (joined(local) ? status.joined : status.missing).push_back(parts_.members->ranks()[local]);
+  }
+  return status;
+}
+
 void CallWindow::AppendStatus(schedule::DaemonStatus* status) const {
-  const absl::Time now = parts_.host->Now();
   const absl::Span<const Rank> ranks = parts_.members->ranks();
   for (const auto& port : parts_.epochs->ports()) {
     for (const CallRecord* call : port->calls().InFlight()) {
-      schedule::CallStatus entry{.team = id(), .sequence = call->sequence, .arguments = call->arguments()};
-      entry.age_s = absl::ToDoubleSeconds(now - call->started);
-      for (uint32_t local = 0; local < ranks_.size(); ++local) {
-        const bool joined = call->members[local].state != CallRecord::Member::State::kAway;
-        (joined ? entry.joined : entry.missing).push_back(ranks[local]);
-      }
-      status->calls.push_back(std::move(entry));
+      if (call->long_call != nullptr) continue;
+      status->calls.push_back(StatusOf(call->sequence, call->arguments(), call->started, [call](uint32_t local) {
+        return call->members[local].state != CallRecord::Member::State::kAway;
+      }));
     }
+  }
+  // A long call is one call, whichever of its chunks are in flight.
+  for (const auto& [first, run] : long_calls_) {
+    status->calls.push_back(StatusOf(first, run.call->arguments(), run.started, [&call = *run.call](uint32_t local) {
+      return call.ranks[local].state != LongCall::Progress::State::kAway;
+    }));
   }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
     if (parts_.members->ClientAt(local)) status->progress.push_back({id(), ranks[local], ranks_[local].next});

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
@@ -100,6 +101,7 @@ class CallWindow {
   // A LongRun is a long call in flight, and the port on which all its chunks run.
   struct LongRun {
     EpochPort* port = nullptr;
+    absl::Time started;  // by the first rank here
     std::unique_ptr<LongCall> call;
   };
 
@@ -123,6 +125,9 @@ class CallWindow {
   void EndLong(std::map<CallSeq, LongRun>::iterator it);
   // Sends the event to the rank's client, unless the rank has left, and counts the result.
   void Notify(uint32_t local, const CallArguments& arguments, const ClientEvent& event);
+  // Returns the status of a call in which the local ranks of `joined` take part.
+  schedule::CallStatus StatusOf(CallSeq sequence, const CallArguments& arguments, absl::Time started,
+                                absl::FunctionRef<bool(uint32_t)> joined) const;
   schedule::FailureReport OperationFailed(CallSeq sequence, const CallArguments& arguments) const;
 
   const CallParts parts_;

@@ -177,6 +177,26 @@ TEST_F(TeamTest, APlannerThatAsksHearsTheCallsOfEachPlan) {
   EXPECT_TRUE(calls_of(TeamId{99}).empty());
 }
 
+TEST_F(TeamTest, ALongCallIsOneCallThoughItsChunksAreMany) {
+  FormTeam();
+  Post(0, Collective::kBarrier);
+  Post(0, Collective::kBcast, 5 * schedule::kMessageBytesMax);
+  clock_.Advance(absl::Seconds(3));
+  const auto calls = [this] { return core_.Status().calls; };
+  ASSERT_EQ(calls().size(), 2u);
+  EXPECT_EQ(calls()[0].arguments.collective, Collective::kBarrier);
+  EXPECT_EQ(calls()[1].sequence, CallSeq(1));
+  EXPECT_EQ(calls()[1].arguments.count, 5 * schedule::kMessageBytesMax);
+  EXPECT_EQ(calls()[1].age_s, 3);
+  EXPECT_EQ(calls()[1].joined, std::vector<Rank>{Rank(0)});
+  EXPECT_EQ(calls()[1].missing, std::vector<Rank>{Rank(1)});
+  EXPECT_GT(core_.Status().progress[0].calls, CallSeq(2)) << "several chunks are in flight";
+  Post(1, Collective::kBarrier);
+  Post(1, Collective::kBcast, 5 * schedule::kMessageBytesMax);
+  ASSERT_EQ(calls().size(), 2u);
+  EXPECT_TRUE(calls()[1].missing.empty());
+}
+
 TEST_F(TeamTest, ADrainedNodeThatIsAskedSaysSo) {
   core_.OnPlannerMessage(schedule::Drain{.on = true});
   core_.OnPlannerMessage(schedule::Prepare{.layout = Layout(), .epoch = EpochId(1)});

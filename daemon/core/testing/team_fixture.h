@@ -123,9 +123,9 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
 
   // --- Calls ---
   // Returns the call's value.
-  uint64_t Post(uint32_t rank, Collective collective) {
+  uint64_t Post(uint32_t rank, Collective collective, uint64_t count = 8) {
     CallPost post{.team = processes_[rank].handle, .value = ++calls_};
-    post.arguments = {.collective = collective, .type = ElementType::kUint8, .count = 8, .root = 2};
+    post.arguments = {.collective = collective, .type = ElementType::kUint8, .count = count, .root = 2};
     post.send = post.receive = memory_;
     post.send_bytes = post.receive_bytes = sizeof(memory_);
     core_.Post(processes_[rank].id, std::move(post));
