@@ -45,6 +45,12 @@ int main(void) {
   copse_get_version(NULL, NULL, NULL);
   expect(strstr(copse_status_string(COPSE_ERR_MEMBER_LOST), "MEMBER_LOST") != NULL, "status string");
   expect(copse_status_string((copse_status_t)-77) != NULL, "unknown status");
+  expect(strcmp(copse_cause_string(COPSE_CAUSE_UNKNOWN), "unknown") == 0, "cause string");
+  expect(strcmp(copse_cause_string((copse_cause_t)1), "unknown") != 0, "another cause string");
+  for (int i = 0; i < 3; ++i) {
+    const int unknown[] = {257, -1, 1 << 20};
+    expect(strcmp(copse_cause_string((copse_cause_t)unknown[i]), "unknown") == 0, "unknown cause");
+  }
 
   init_params.mask = COPSE_INIT_PARAM_FIELD_SOCKET;
   init_params.socket = "/nonexistent/copsed.sock";

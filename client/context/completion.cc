@@ -19,6 +19,11 @@ namespace {
 constexpr std::chrono::milliseconds kCheckInterval{50};  // longest time until a waiting thread detects a dead daemon
 constexpr std::chrono::milliseconds kRetryInterval{1};   // time between the attempts of a post without room
 
+// Returns "allreduce on team NAME", or "team NAME" inside copse_allreduce, whose errors begin with its name.
+std::string CallOf(const char* what, const std::string& team) {
+  return (IsCurrentCall(what) ? "team " : std::string(what) + " on team ") + team;
+}
+
 }  // namespace
 
 void Completion::Start(std::unique_ptr<Port> port) {
@@ -115,7 +120,7 @@ copse_status_t Completion::Wait(Lock& lock, const char* what, const std::string&
     Progress();
     if (round->state != Round::State::kInProgress) return Result(what, team, round);
     if (Clock::now() >= deadline) {
-      return Fail(COPSE_ERR_TIMED_OUT, "%s on team %s is not complete in time (calls_in_flight=%u)", what, team.c_str(),
+      return Fail(COPSE_ERR_TIMED_OUT, "%s is not complete in time (calls_in_flight=%u)", CallOf(what, team).c_str(),
                   queue_->in_flight());
     }
     AwaitNews(lock.lock_, deadline);
@@ -129,7 +134,7 @@ copse_status_t Completion::Result(const char* what, const std::string& team, Rou
     return COPSE_OK;
   }
   const std::string text = round->text.empty() ? StatusString(round->status) : round->text;
-  return FailWith(round->status, round->facts, "%s on team %s: %s", what, team.c_str(), text.c_str());
+  return FailWith(round->status, round->facts, "%s: %s", CallOf(what, team).c_str(), text.c_str());
 }
 
 // --- Calls ---

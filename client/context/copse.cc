@@ -122,7 +122,8 @@ copse_status_t copse_last_failure(copse_failure_t* failure) {
 }
 
 const char* copse_cause_string(copse_cause_t cause) {
-  return copse::FailureCauseName(static_cast<copse::FailureCause>(cause < 0 ? 0xff : cause & 0xff));
+  const bool is_known = cause >= 0 && static_cast<unsigned>(cause) < copse::kFailureCauseCount;
+  return copse::FailureCauseName(is_known ? static_cast<copse::FailureCause>(cause) : copse::FailureCause::kUnknown);
 }
 
 void copse_get_version(unsigned* major, unsigned* minor, unsigned* patch) {

@@ -3,7 +3,6 @@
 #include "client/context/team.h"
 
 #include <sched.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "base/hash.h"
 #include "client/port/error.h"
 #include "client/port/log.h"
+#include "client/port/nonce.h"
 
 namespace copse::client {
 namespace {
@@ -38,15 +38,6 @@ copse_status_t CheckName(const std::string& name) {
     }
   }
   return COPSE_OK;
-}
-
-uint64_t RandomNonce() {
-  uint64_t nonce = 0;
-  if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce)) {
-    nonce =
-        Mix64(static_cast<uint64_t>(Clock::now().time_since_epoch().count()) ^ static_cast<uint64_t>(getpid()) << 32);
-  }
-  return nonce | 1;  // 0 means none
 }
 
 copse_status_t Allgather(const copse_oob_coll_t& oob, void* mine, void* all, size_t bytes) {

@@ -135,7 +135,9 @@ copse_status_t ConnectFirst(const std::vector<std::string>& places, bool (*may_s
   }
   if (distrusted) return Fail(COPSE_ERR_PERMISSION, "no daemon that may be believed answers (tried=%s)", tried.c_str());
   return Fail(COPSE_ERR_NO_DAEMON,
-              "no daemon answers: start copsed, or run the program by copse-run --daemons (tried=%s)", tried.c_str());
+              "no daemon answers: start copsed, name its socket by COPSE_SOCKET, or run the program by copse-run "
+              "--daemons (tried=%s)",
+              tried.c_str());
 }
 
 }  // namespace copse::client

@@ -70,6 +70,7 @@ TEST(ConnectDaemonTest, AnEmptyPlaceMeansTheDefaultOnes) {
   const std::string error = LastError();
   EXPECT_NE(error.find("tried=@copse: "), std::string::npos) << error;
   EXPECT_NE(error.find("; /run/copse/copsed.sock: "), std::string::npos) << error;
+  EXPECT_NE(error.find("COPSE_SOCKET"), std::string::npos) << error;
 }
 
 }  // namespace

@@ -43,6 +43,8 @@ CallScope::~CallScope() {
   if (outermost_) current_call = nullptr;
 }
 
+bool IsCurrentCall(const char* name) { return current_call != nullptr && strcmp(current_call, name) == 0; }
+
 copse_status_t Fail(copse_status_t status, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

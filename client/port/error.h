@@ -23,6 +23,9 @@ class CallScope {
   bool outermost_;
 };
 
+// Returns whether this thread's last error would name the call `name`, so that its text need not.
+bool IsCurrentCall(const char* name);
+
 // Sets this thread's last error to "copse: <call>: <text>", logs it, and returns `status`. The text has the form
 // `why (thing=value, limit=value)`; control characters, which may come from a peer, are replaced.
 [[nodiscard]] copse_status_t Fail(copse_status_t status, const char* format, ...) __attribute__((format(printf, 2, 3)));

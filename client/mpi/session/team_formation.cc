@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/session/team_formation.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,18 +13,10 @@
 #include "client/mpi/api/output_line.h"
 #include "client/mpi/api/quiet_thread.h"
 #include "client/mpi/api/wait_time.h"
+#include "client/port/nonce.h"
 
 namespace copse::mpi {
 namespace {
-
-// Returns a nonce that distinguishes teams of one name; 0 would be none.
-uint64_t RandomNonce() {
-  uint64_t nonce = 0;
-  while (nonce == 0) {
-    if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce)) nonce = 0;
-  }
-  return nonce;
-}
 
 // The pause after the n-th failure in a row is 2, 4, 8, 16, 20, 20... times the time that it took. So lasting failures,
 // such as without a planner, cost a small share of a program's time, and the end of a short one is noticed soon.
@@ -96,7 +86,7 @@ FormedTeam FormTeamTogether(Session* session, const TeamMember& member) {
     uint64_t nonce = 0;
     uint64_t parent = 0;
   } offer;
-  if (member.rank == 0 && start >= times.none_before_ns) offer = {RandomNonce(), member.parent.id};
+  if (member.rank == 0 && start >= times.none_before_ns) offer = {client::RandomNonce(), member.parent.id};
   Mpi().Bcast(&offer, sizeof(offer), MPI_BYTE, 0, member.comm);
   if (offer.nonce == 0) return {};
   const bool has_parent = offer.parent != 0 && HaveAll(offer.parent, member);
