@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/config/start.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -113,7 +115,15 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
   if (print) std::fputs(config->Print().c_str(), stdout);
   if (print || check) started.exit_code = kExitDone;
   if (description.read && (check || !print)) {
-    if (const absl::Status read = description.read(*config); !read.ok()) started.exit_code = Fail(*config, read);
+    if (const absl::Status read = description.read(*config); !read.ok()) {
+      started.exit_code = Fail(*config, read);
+      return started;
+    }
+  }
+  // What --print-config prints can be used as a file.
+  if (check && !print) {
+    const bool has_file = access(started.sources.file.c_str(), F_OK) == 0;
+    std::printf(has_file ? "%s: ok\n" : "no file, all defaults: ok (file=%s)\n", started.sources.file.c_str());
   }
   return started;
 }

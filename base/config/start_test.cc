@@ -2,6 +2,7 @@
 #include "base/config/start.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,15 @@ TEST(StartTest, HelpVersionAndConfigEndWithZero) {
   EXPECT_EQ(f.Run({"--version"}).exit_code, 0);
   EXPECT_EQ(f.out.substr(0, 7), "copsed ");
   EXPECT_EQ(f.Run({"--check-config"}).exit_code, 0);
+  EXPECT_THAT(f.out, MatchesRegex("[^\n]*ok \\(file=/nonexistent/copsed.yaml\\)\n"));
+  const std::string file = ::testing::TempDir() + "/copsed.yaml";
+  std::ofstream(file) << "listen: there\n";
+  EXPECT_EQ(f.Run({"--check-config", "--config", file}).exit_code, 0);
+  EXPECT_EQ(f.out, file + ": ok\n");
+  EXPECT_EQ(f.Run({"--check-config", "--set=listen=bad"}).exit_code, 2);
   EXPECT_EQ(f.out, "");
+  EXPECT_EQ(f.Run({"--print-config", "--check-config"}).exit_code, 0);
+  EXPECT_EQ(f.out.find("ok"), std::string::npos) << f.out;
   EXPECT_EQ(f.Run({"--print-config", "--set", "listen=q"}).exit_code, 0);
   EXPECT_NE(f.out.find("listen: q\n"), std::string::npos) << f.out;
 }

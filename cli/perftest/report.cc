@@ -17,6 +17,10 @@ namespace copse::perftest {
 namespace {
 
 // A TextReport writes a table to be read by people. Lines that are not rows begin with #.
+std::string Counted(uint32_t count, const char* thing) {
+  return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
+}
+
 class TextReport : public Report {
  public:
   TextReport(const Options* options, const Placement& placement) : options_(*options), placement_(placement) {}
@@ -29,10 +33,11 @@ class TextReport : public Report {
     if (HasData(collective)) absl::StrAppend(&text, " of ", AbslView(TypeName(options_.type)));
     if (Reduces(collective)) absl::StrAppend(&text, ", ", AbslView(ElementOpName(options_.operation)));
     absl::StrAppend(&text, "; ", CaseOf(options_, collective), "\n");
-    absl::StrAppend(&text, "# ", placement_.ranks, " ranks, ", placement_.nodes, " nodes, at most ",
-                    placement_.ranks_per_node, " ranks a node. ", options_.iterations, " calls after ", options_.warmup,
-                    " not measured; above ", FormatBytes(static_cast<int64_t>(options_.large_bytes)), " ",
-                    options_.iterations_large, " after ", options_.warmup_large, "\n");
+    absl::StrAppend(&text, "# ", Counted(placement_.ranks, "rank"), ", ", Counted(placement_.nodes, "node"),
+                    ", at most ", Counted(placement_.ranks_per_node, "rank"), " a node. ", options_.iterations,
+                    " calls after ", options_.warmup, " not measured; above ",
+                    FormatBytes(static_cast<int64_t>(options_.large_bytes)), " ", options_.iterations_large, " after ",
+                    options_.warmup_large, "\n");
     if (overlap) {
       absl::StrAppend(&text, "# Means of ranks in us; overlap in percent, by OSU's formula");
     } else {

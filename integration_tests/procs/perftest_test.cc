@@ -312,6 +312,7 @@ TEST_F(PerftestTest, LocalRanksEndWithTheirParent) {
   // The cluster is none the worse for it.
   const Ended ended = Run({"--local 2 -e 1 -n 1 -w 0 --timeout 30"});
   EXPECT_EQ(ended.exit_codes, std::vector<int>{0}) << ended.errors;
+  EXPECT_NE(ended.output[1].find("2 ranks, 1 node, at most 2 ranks a node"), std::string::npos) << ended.output[1];
 }
 
 TEST_F(PerftestTest, BadInputIsExitCode2AndOneLine) {
