@@ -7,9 +7,12 @@ Arguments: copsectl, copse-planner, copsed, libcopse.so.0, testbed/script/barrie
 
 import json
 import os
+import secrets
 import socket
+import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -25,7 +28,12 @@ class Cluster:
     def __init__(self, folder):
         self.folder = folder
         self.processes = []
-        self.endpoint = self.start("copse-planner", "planner", "--set", "listen=127.0.0.1:0")
+        self.token = secrets.token_hex(16)
+        self.token_file = os.path.join(folder, "token")
+        with open(os.open(self.token_file, os.O_CREAT | os.O_WRONLY, 0o400), "w", encoding="ascii") as stream:
+            stream.write(self.token + "\n")
+        self.endpoint = self.start("copse-planner", "planner", "--set", "listen=127.0.0.1:0", "--set",
+                                   f"join_token_file={self.token_file}")
         self.daemons = [self.start_daemon(name) for name in ("n1", "n2")]
         self.ranks = [self.start_rank(rank) for rank in range(4)]
         for rank in self.ranks:
@@ -46,6 +54,7 @@ class Cluster:
 
     def start_daemon(self, name):
         return self.start("copsed", name, "--set", f"node={name}", "--set", f"planner={self.endpoint}", "--set",
+                          f"join_token_file={self.token_file}", "--set",
                           f"socket={self.socket_of(name)}", "--set", "admin_listen=127.0.0.1:0")
 
     def start_rank(self, rank):
@@ -338,6 +347,43 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(row["counters"]["nodes.ready"] + row["counters"]["nodes.draining"], 2)
         self.assertEqual(row["counters"]["sessions"], 2)
         self.assertIn("loop.turns", self.text("stats", "--planner"))
+
+    def support(self, *arguments, endpoint=None):
+        """Returns what the verb says, the archive's bytes, and its files."""
+        path = os.path.join(self.cluster.folder, "support.tar")
+        said = self.json("support", path, *arguments, endpoint=endpoint)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        with tarfile.open(path) as archive:
+            files = {name.removeprefix("copse-support/"): archive.extractfile(name).read().decode() for name in archive.getnames()}
+        self.assertEqual(len(files), said["files"])
+        with open(path, "rb") as stream:
+            return said, stream.read(), files
+
+    def test_support(self):
+        config = os.path.join(self.cluster.folder, "copsed.yaml")
+        with open(config, "w", encoding="ascii") as stream:
+            stream.write(f"node: n1\njoin_token: {self.cluster.token}\njoin_token_file: {self.cluster.token_file}\n")
+        said, archive, files = self.support("--config", config, "--config", self.cluster.token_file, "--config", "/nowhere/yaml")
+        self.assertFalse(self.cluster.token.encode() in archive)
+        for name in ("config-1", "nodes.json", "teams.json", "teams-ended.json", "plans.json", "stats.json", "stats-planner.json",
+                     "events.json", "audit.json", "topology.json", "doctor.json", "version.json", "this-machine.json"):
+            self.assertTrue(files[name], name)
+            if name.endswith(".json"):
+                json.loads(files[name])
+        self.assertEqual({node["name"] for node in json.loads(files["nodes.json"])}, {"n1", "n2"})
+        self.assertIn("versions", json.loads(files["this-machine.json"]))
+        self.assertIn("node: n1\n", files["config-1"])
+        self.assertIn(f"join_token_file: {self.cluster.token_file}\n", files["config-1"])
+        self.assertIn("file=/nowhere/yaml", files["config-3.error"])
+        self.assertIn("config-3", {part["name"] for part in said["failed"]})
+
+    def test_support_without_a_planner(self):
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            said, _, files = self.support(endpoint="127.0.0.1:%d" % nobody.getsockname()[1])
+        self.assertIn("nodes", {part["name"] for part in said["failed"]})
+        self.assertIn("cannot reach", files["nodes.error"])
+        self.assertIn("this-machine.json", files)
 
     def test_ping_and_version(self):
         for verb in ("ping", "version"):

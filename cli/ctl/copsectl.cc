@@ -17,6 +17,7 @@
 #include "cli/ctl/command_line.h"
 #include "cli/ctl/completion.h"
 #include "cli/ctl/rows.h"
+#include "cli/ctl/support.h"
 #include "cli/ctl/verbs/verbs.h"
 #include "rpc/status.h"
 
@@ -124,6 +125,7 @@ const std::vector<Verb>& AllVerbs() {
     }
     all->push_back(CompletionVerb());
     all->push_back(HelpVerb());
+    all->push_back(SupportVerb(AllVerbs));
     return all;
   }();
   return *verbs;

@@ -390,6 +390,10 @@ TEST_F(CopsectlTest, OfTeamsWithOneNameAnyMayBeInTheStateThatIsAwaited) {
                 "wanted=gone");
 }
 
+TEST_F(CopsectlTest, AReportThatCannotBeWrittenFails) {
+  ExpectFailure({"support", "/nowhere/support.tar"}, 1, "file=/nowhere/support.tar");
+}
+
 TEST_F(CopsectlTest, HelpIsThatOfTheVerb) {
   EXPECT_EQ(Ctl({"help"}).out, Ctl({"--help"}).out);
   EXPECT_EQ(Ctl({"help", "node"}).out, Ctl({"node", "--help"}).out);
@@ -470,6 +474,7 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"trace", "--node", "n1"},
                                                                {"completion", "bash"},
                                                                {"help"},
+                                                               {"support", ::testing::TempDir() + "/support.tar"},
                                                                {"context", "list"},
                                                                {"context", "use", "here"},
                                                                {"ping"},
