@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
@@ -28,6 +28,7 @@
 #include "absl/time/clock.h"
 #include "base/check.h"
 #include "base/cpu_time.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/process/lost_memory.h"
@@ -127,20 +128,6 @@ std::string ReachableAddress(const std::string& listening, const std::string& no
     if (absl::StartsWith(listening, any)) return absl::StrCat(node, ":", listening.substr(any.size()));
   }
   return listening;
-}
-
-// Replaces the file atomically.
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  const std::string unfinished = absl::StrCat(path, ".tmp", getpid());
-  FILE* const file = fopen(unfinished.c_str(), "we");
-  if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("port file ", unfinished));
-  const bool written = fputs(text.c_str(), file) >= 0;
-  if (fclose(file) != 0 || !written || rename(unfinished.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    unlink(unfinished.c_str());
-    return absl::ErrnoToStatus(error, absl::StrCat("port file ", path));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckName(const SpiffeId& id, const Settings& settings) {
@@ -415,8 +402,9 @@ void Daemon::OnRegistered() {
             ": registered with the planner (state=ready, planner=", planner_stream_->planner(), ")");
   service_manager_.Status(absl::StrCat("registered with ", planner_stream_->planner()));
   if (start_.port_file.empty()) return;
-  const absl::Status written = WriteFile(start_.port_file, absl::StrCat(admin_server_->address(), "\n"));
-  if (!written.ok()) COPSE_LOG(kError, written.message());
+  if (!ReplaceFile(start_.port_file, absl::StrCat(admin_server_->address(), "\n"))) {
+    COPSE_LOG(kError, "port-file: cannot be written: ", strerror(errno), " (port-file=", start_.port_file, ")");
+  }
 }
 
 void Daemon::Send(const schedule::FromDaemon& message) {

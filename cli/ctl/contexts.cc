@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/config/config.h"
+#include "base/files.h"
 #include "base/status_macros.h"
-#include "cli/command_line/files.h"
 
 namespace copse::ctl {
 namespace {
@@ -67,7 +67,7 @@ std::map<std::string, std::string> ContextFolders::Files() const {
 
 std::string ContextFolders::Current() const {
   for (const std::string& folder : folders_) {
-    std::optional<std::string> name = cli::ReadFile(absl::StrCat(folder, "/", kCurrent), kNameBytesMax);
+    std::optional<std::string> name = ReadFile(absl::StrCat(folder, "/", kCurrent), kNameBytesMax);
     if (!name.has_value()) continue;
     absl::StripAsciiWhitespace(&*name);
     if (!name->empty()) return *name;
@@ -109,7 +109,7 @@ absl::Status ContextFolders::Use(const std::string& name) const {
   std::error_code error;
   std::filesystem::create_directories(folders_.front(), error);
   const std::string path = absl::StrCat(folders_.front(), "/", kCurrent);
-  if (cli::WriteFile(path, name + "\n")) return absl::OkStatus();
+  if (WriteFile(path, name + "\n")) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("context: cannot be written: ", std::strerror(errno), " (file=", path, ")"));
 }

@@ -6,15 +6,15 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/status_macros.h"
-#include "cli/command_line/files.h"
 #include "planner/algorithms/golden_vector.h"
 
 namespace copse::simcli {
 namespace {
 
 absl::StatusOr<planner::GoldenVector> ReadVector(const std::string& file) {
-  const std::optional<std::string> text = cli::ReadFile(file);
+  const std::optional<std::string> text = ReadFile(file);
   if (!text.has_value() || text->empty())
     return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", file, ")"));
   auto vector = planner::ParseGoldenVector(*text);

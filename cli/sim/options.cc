@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "cli/command_line/files.h"
 
 namespace copse::simcli {
 namespace {
@@ -103,14 +103,14 @@ absl::StatusOr<Collective> CollectiveOption(const Arguments& arguments, const st
 bool WantsJson(const Arguments& arguments) { return arguments.Text(kFormat) == "json"; }
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path, size_t bytes_max) {
-  std::optional<std::string> text = cli::ReadFile(path, bytes_max);
+  std::optional<std::string> text = ReadFile(path, bytes_max);
   if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot be read (file=", path, ")"));
   if (text->size() <= bytes_max) return *std::move(text);
   return absl::InvalidArgumentError(absl::StrCat("too long (file=", path, ", limit=", bytes_max, ")"));
 }
 
 absl::Status WriteTextFile(const std::string& path, const std::string& text) {
-  if (cli::WriteFile(path, text)) return absl::OkStatus();
+  if (WriteFile(path, text)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("cannot be written: ", std::strerror(errno), " (file=", path, ")"));
 }
 

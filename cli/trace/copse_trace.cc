@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/status_macros.h"
-#include "cli/command_line/files.h"
 #include "cli/command_line/parse.h"
 #include "cli/trace/report.h"
 #include "cli/trace/traces.h"
@@ -53,7 +53,7 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(const std::vector<st
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
-  if (cli::WriteFile(path, text)) return absl::OkStatus();
+  if (copse::WriteFile(path, text)) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
 }
 

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "base/status_macros.h"
-#include "cli/command_line/files.h"
 #include "cli/trace/turns.h"
 
 namespace copse::trace {
@@ -25,7 +25,7 @@ using Order = std::vector<uint32_t>;
 constexpr size_t kDisagreementsMax = 20;
 
 absl::StatusOr<tnbc::TraceFile> ReadTrace(const std::filesystem::path& path) {
-  const std::optional<std::string> text = cli::ReadFile(path);
+  const std::optional<std::string> text = ReadFile(path);
   if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat(path.string(), ": cannot be read"));
   tnbc::TraceFile trace;
   const std::string error = tnbc::ParseTrace(*text, &trace);

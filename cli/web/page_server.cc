@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/web/page_server.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "base/unique_fd.h"
+#include "base/files.h"
 #include "cli/web/page_files.h"
 
 namespace copse::web {
@@ -63,14 +63,9 @@ std::string NewToken() {
 
 absl::Status WritePageFile(const std::string& file, const std::string& address, const std::string& token) {
   const std::string text = absl::StrCat("http://", address, "/?", kTokenName, "=", token, "\n");
-  const std::string unfinished = absl::StrCat(file, ".new");
-  unlink(unfinished.c_str());
-  const UniqueFd fd(open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid() || write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      rename(unfinished.c_str(), file.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("page_file: cannot be written (page_file=", file, ")"));
-  }
-  return absl::OkStatus();
+  if (ReplaceFile(file, text, 0600)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("page_file: cannot be written: ", strerror(errno), " (page_file=", file, ")"));
 }
 
 void PageServer::AddRoutes(httplib::Server* server) {

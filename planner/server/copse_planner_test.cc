@@ -10,7 +10,9 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "gtest/gtest.h"
 
@@ -138,6 +140,22 @@ TEST_F(CopsePlannerTest, EndsOnSignalsAndItsStateOpensAgain) {
   EXPECT_EQ(RunUntilReady(state, SIGINT).code, 0);
   EXPECT_EQ(RunUntilReady(state, SIGKILL).code, 128 + SIGKILL);
   EXPECT_EQ(RunUntilReady(state, SIGTERM).code, 0) << "also after it was killed";
+}
+
+TEST_F(CopsePlannerTest, APortFileThatCannotBeWrittenLeavesNothingBehind) {
+  const std::string port_file = folder_ + "/port";
+  ASSERT_EQ(mkdir(port_file.c_str(), 0700), 0);
+  const Ended ended = Run("--port-file " + port_file);
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.output.find("(port-file=" + port_file + ")"), std::string::npos) << ended.output;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(CopsePlannerTest, AnEmptySavedStateIsReadAndIsNoState) {
+  const std::string empty = Write("saved", "");
+  const Ended ended = Run("--restore " + empty + " --set state=" + folder_ + "/state.db");
+  EXPECT_EQ(ended.code, 2) << "what cannot be read is worth another try";
+  EXPECT_NE(ended.output.find("(restore=" + empty + ")"), std::string::npos) << ended.output;
 }
 
 TEST_F(CopsePlannerTest, StateThatIsNoState) {

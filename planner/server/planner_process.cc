@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -23,6 +22,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/units.h"
@@ -92,14 +92,10 @@ absl::Status NotLeading(const absl::Status& why) {
   return absl::AbortedError(absl::StrCat("this planner does not lead any more: ", why.message()));
 }
 
-// Replaces the file atomically, so that a reader never sees an incomplete one.
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  const std::string temporary = absl::StrCat(path, ".new");
-  FILE* file = fopen(temporary.c_str(), "we");
-  const bool written = file != nullptr && fputs(text.c_str(), file) >= 0;
-  const bool closed = file != nullptr && fclose(file) == 0;
-  if (written && closed && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("port-file: cannot write (port-file=", path, "): ", strerror(errno)));
+absl::Status WritePortFile(const std::string& path, const std::string& address) {
+  if (path.empty() || ReplaceFile(path, address)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("port-file: cannot be written: ", strerror(errno), " (port-file=", path, ")"));
 }
 
 }  // namespace
@@ -143,7 +139,7 @@ absl::Status PlannerProcess::StandBy() {
       LeadershipOptions{
           .prefix = start_.settings.store.prefix, .address = Advertised(), .lease = start_.settings.lease},
       this);
-  if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, standby_->address()));
+  RETURN_IF_ERROR(WritePortFile(start_.port_file, standby_->address()));
   COPSE_LOG(kInfo, "the planner stands by (version=", kVersion, ", listen=", standby_->address(),
             ", store=", start_.settings.store_text, ")");
   service_manager_.Ready("standing by");
@@ -256,7 +252,7 @@ absl::Status PlannerProcess::Lead() {
                        authorizer_.get(), {start_.settings.live.log_file, start_.settings.private_data});
   RETURN_IF_ERROR(Listen());
   instruments_->SetAddress(listener_->address());
-  if (!start_.port_file.empty()) RETURN_IF_ERROR(WriteFile(start_.port_file, listener_->address()));
+  RETURN_IF_ERROR(WritePortFile(start_.port_file, listener_->address()));
   COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", listener_->address(),
             ", teams=", coordinator_->view().Teams().size(), ", store=", store,
             ", cluster=", coordinator_->cluster().uuid(), ")");

@@ -8,12 +8,13 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "planner/server/rules_file.h"
 #include "planner/topology/topology_yaml.h"
@@ -23,16 +24,14 @@ namespace copse::planner {
 namespace {
 
 absl::StatusOr<std::string> ReadFile(const std::string& key, const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  const bool is_empty = in.peek() == EOF;
-  std::ostringstream text;
-  if (!in.is_open() || in.bad() || (!is_empty && !(text << in.rdbuf()))) {
+  std::optional<std::string> text = copse::ReadFile(path);
+  if (!text.has_value()) {
     return absl::NotFoundError(
         absl::StrCat(key, ": cannot read the file: ", strerror(errno), " (", key, "=", path, ")"));
   }
   // An editor that writes a file in place empties it first.
-  if (is_empty) return absl::NotFoundError(absl::StrCat(key, ": the file is empty (", key, "=", path, ")"));
-  return text.str();
+  if (text->empty()) return absl::NotFoundError(absl::StrCat(key, ": the file is empty (", key, "=", path, ")"));
+  return *std::move(text);
 }
 
 bool IsWildcard(const std::string& address) {

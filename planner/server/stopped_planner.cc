@@ -4,15 +4,15 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/files.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "planner/etcd/etcd_client.h"
@@ -25,16 +25,6 @@ namespace {
 
 // A planner that has ended without a word leads for its lease, so this is longer than the usual one.
 constexpr absl::Duration kCampaignMax = absl::Seconds(15);
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in.is_open() || !(text << in.rdbuf())) {
-    return absl::NotFoundError(
-        absl::StrCat("restore: cannot read the file: ", strerror(errno), " (restore=", path, ")"));
-  }
-  return text.str();
-}
 
 // A Campaign waits for the leadership.
 class Campaign : public LeadershipEvents {
@@ -74,8 +64,12 @@ void RunAtOnce(const std::function<void()>& task) { task(); }
 }  // namespace
 
 absl::StatusOr<std::string> RestoreStore(const Settings& settings, const std::string& path, bool replace) {
-  ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-  absl::StatusOr<coordinator::Snapshot> state = DecodeState(file);
+  const std::optional<std::string> file = ReadFile(path);
+  if (!file.has_value()) {
+    return absl::NotFoundError(
+        absl::StrCat("restore: cannot read the file: ", strerror(errno), " (restore=", path, ")"));
+  }
+  absl::StatusOr<coordinator::Snapshot> state = DecodeState(*file);
   if (!state.ok()) {
     return absl::Status(state.status().code(),
                         absl::StrCat("restore: ", state.status().message(), " (restore=", path, ")"));

@@ -15,6 +15,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 
 namespace copse::cluster {
 
@@ -31,12 +32,7 @@ constexpr size_t kNameBytesMax = 32;
 constexpr int kRemovals = 1000;
 
 absl::Status WriteWhole(const std::string& path, const std::string& text) {
-  const std::string half = path + ".half";
-  std::ofstream file(half);
-  file << text;
-  file.close();
-  if (!file || rename(half.c_str(), path.c_str()) != 0) return absl::ErrnoToStatus(errno, path);
-  return absl::OkStatus();
+  return ReplaceFile(path, text) ? absl::OkStatus() : absl::ErrnoToStatus(errno, path);
 }
 
 // Whether `fd` is still the file of that name: another process may have removed it before it was locked.

@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
-#include <sstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/unique_fd.h"
 #include "base/version.h"
 #include "testbed/fabric/fabric.h"
@@ -144,12 +145,9 @@ int Main(const std::vector<std::string>& arguments) {
   if (options.control.empty()) return Fail(kUsage, "usage: --control is missing; try --help");
   if (ask) return AskRunning(options.control, request);
   if (topology.empty()) return Fail(kUsage, "usage: --topology is missing; try --help");
-  std::ifstream file(topology);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return Fail(kUsage, absl::StrCat("--topology: cannot be read (file=", topology, ")"));
-  }
-  options.topology_text = text.str();
+  std::optional<std::string> text = ReadFile(topology);
+  if (!text.has_value()) return Fail(kUsage, absl::StrCat("--topology: cannot be read (file=", topology, ")"));
+  options.topology_text = *std::move(text);
   options.topology_name = topology;
   return Switch(options);
 }

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
+#include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "planner/topology/topology.h"
 #include "testbed/fabric/fabric_file.h"
@@ -124,12 +125,9 @@ absl::StatusOr<int64_t> ParseRate(const std::string& text) {
 }
 
 absl::StatusOr<std::vector<std::string>> FabricNames(const std::string& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
-    return absl::InvalidArgumentError(absl::StrCat("fabric: cannot be read (file=", file, ")"));
-  }
-  ASSIGN_OR_RETURN(const fabric::FabricFile parsed, fabric::ParseFabricFile(text.str(), file));
+  const std::optional<std::string> text = ReadFile(file);
+  if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("fabric: cannot be read (file=", file, ")"));
+  ASSIGN_OR_RETURN(const fabric::FabricFile parsed, fabric::ParseFabricFile(*text, file));
   std::vector<std::string> names;
   for (const topology::Node& node : parsed.topology.nodes()) names.push_back(node.name);
   return names;

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/client/message_json.h"
-#include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/plan_diff.h"
 #include "cli/ctl/verbs/plan_picture.h"
@@ -80,7 +80,7 @@ absl::Status Explain(const Arguments& arguments, VerbContext& context) {
 // Returns the plan whose id is `text`, or else the one in the file named `text`.
 absl::StatusOr<v1::PlanRow> PlanOf(const std::string& text, AdminClient& client) {
   if (IsNumber(text)) return ShownPlan(text, client);
-  const std::optional<std::string> content = cli::ReadFile(text, kPlanFileBytesMax);
+  const std::optional<std::string> content = ReadFile(text, kPlanFileBytesMax);
   if (content.has_value()) return ParsePlanRow(*content, text);
   return absl::InvalidArgumentError(absl::StrCat("neither a plan's id nor a file that can be read (plan=", text, ")"));
 }
@@ -100,7 +100,7 @@ absl::Status Picture(const Arguments& arguments, VerbContext& context) {
   const std::string svg = DrawPlan(reply, team.team());
   const std::string file = arguments.Text("output");
   if (file.empty()) return context.Answer({{"id", id}, {"svg", svg}}, svg);
-  if (!cli::WriteFile(file, svg)) {
+  if (!WriteFile(file, svg)) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot be written: ", std::strerror(errno), " (file=", file, ")"));
   }

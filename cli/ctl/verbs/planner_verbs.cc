@@ -9,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "cli/client/message_json.h"
-#include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
 
 namespace copse::ctl {
@@ -104,7 +104,7 @@ absl::Status Events(const Arguments& arguments, VerbContext& context) {
 // Prints what copse-web has written for its user and root.
 absl::Status Page(const Arguments& arguments, VerbContext& context) {
   const std::string path = arguments.Has("file") ? arguments.Text("file") : kPageFile;
-  const std::optional<std::string> text = cli::ReadFile(path, kPageBytesMax);
+  const std::optional<std::string> text = ReadFile(path, kPageBytesMax);
   if (!text.has_value() || text->empty()) {
     return absl::NotFoundError(
         absl::StrCat("cannot be read: does copse-web run here, and is this its user, or root? (file=", path, ")"));

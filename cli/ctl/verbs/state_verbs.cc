@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/files.h"
 #include "base/status_macros.h"
 #include "cli/client/message_json.h"
-#include "cli/command_line/files.h"
 #include "cli/ctl/verbs/verbs.h"
 
 namespace copse::ctl {
@@ -14,7 +14,7 @@ namespace {
 absl::Status Save(const Arguments& arguments, VerbContext& context) {
   const std::string path = arguments.Text("file");
   ASSIGN_OR_RETURN(const v1::SaveStateReply reply, context.client->Call(PlannerAdmin::SaveState, {}));
-  if (!cli::WriteFile(path, reply.file())) {
+  if (!WriteFile(path, reply.file())) {
     return absl::FailedPreconditionError(absl::StrCat("cannot write the file (file=", path, ")"));
   }
   return context.Answer(Json{{"ok", true},

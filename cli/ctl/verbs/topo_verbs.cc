@@ -8,11 +8,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/files.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/client/message_json.h"
-#include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/node_hardware.h"
 
@@ -24,7 +24,7 @@ constexpr size_t kTextBytesMax = size_t{60} << 20;
 
 // Reads a whole file, or standard input if `path` is "-".
 absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::optional<std::string> text = cli::ReadFile(path, kTextBytesMax, /*or_input=*/true);
+  std::optional<std::string> text = ReadFile(path, kTextBytesMax, /*or_input=*/true);
   if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot read the file (file=", path, ")"));
   if (text->size() <= kTextBytesMax) return *std::move(text);
   return absl::InvalidArgumentError(

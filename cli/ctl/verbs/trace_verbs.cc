@@ -14,10 +14,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/files.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/trace_events.h"
 
@@ -225,7 +225,7 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
     return context.Answer(made.json);
   }
   const std::string path = arguments.Text(kOutput);
-  if (!cli::WriteFile(path, made.json)) {
+  if (!WriteFile(path, made.json)) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write (output=", path, ")"));
   }
   if (context.wants_json()) {
