@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +32,7 @@
 #include "base/log.h"
 #include "base/process/lost_memory.h"
 #include "base/process/open_files.h"
+#include "base/process/signals.h"
 #include "base/spiffe_id.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -86,12 +86,7 @@ uint32_t KernelRandom() {
   return random;
 }
 
-sigset_t OurSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
-  return set;
-}
+sigset_t OurSignals() { return SignalSet({SIGTERM, SIGINT, SIGHUP}); }
 
 // Returns a name of the monotonic clock. Daemons with equal names read the same clock: that of one boot of one kernel,
 // in one time namespace.
@@ -144,11 +139,7 @@ std::string NameOf(const TransportChoice& transport) {
 
 }  // namespace
 
-void BlockSignals() {
-  const sigset_t set = OurSignals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-}
+void BlockSignals() { copse::BlockSignals(OurSignals()); }
 
 // --- Start ---
 
@@ -496,7 +487,7 @@ void Daemon::Reload() {
   } else {
     COPSE_LOG(kError, "reload: nothing changed: ", live.status().message());
   }
-  service_manager_.Ready("reloaded");
+  service_manager_.Reloaded();
 }
 
 void Daemon::ApplyLive(const LiveSettings& live) {

@@ -47,6 +47,8 @@ TEST_F(ServiceManagerTest, TellsEveryChange) {
   EXPECT_EQ(Told(), "STATUS=registered");
   manager.Reloading();
   EXPECT_EQ(Told().substr(0, 27), "RELOADING=1\nMONOTONIC_USEC=");
+  manager.Reloaded();
+  EXPECT_EQ(Told(), "READY=1") << "the status is as before";
   manager.Stopping("draining");
   EXPECT_EQ(Told(), "STOPPING=1\nSTATUS=draining");
 }

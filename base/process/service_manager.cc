@@ -32,6 +32,8 @@ void ServiceManager::Reloading() {
       absl::StrCat("RELOADING=1\nMONOTONIC_USEC=", absl::ToInt64Microseconds(absl::DurationFromTimespec(now))).c_str());
 }
 
+void ServiceManager::Reloaded() { sd_notify(0, "READY=1"); }
+
 void ServiceManager::Stopping(const std::string& status) {
   sd_notify(0, absl::StrCat("STOPPING=1\nSTATUS=", status).c_str());
 }

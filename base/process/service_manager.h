@@ -19,6 +19,7 @@ class ServiceManager {
   void Ready(const std::string& status);
   void Status(const std::string& status);
   void Reloading();
+  void Reloaded();  // the status is as before
   void Stopping(const std::string& status);
 
   // Notifies the watchdog, three times in its period. The loop calls this, so systemd restarts a program whose loop is

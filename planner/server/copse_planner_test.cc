@@ -50,12 +50,15 @@ class CopsePlannerTest : public ::testing::Test {
     return ended;
   }
 
-  // Runs the program until it reports ready, then sends `signal`; returns how it ended.
-  Ended RunUntilReady(const std::string& state, int signal) {
+  // Runs the program until it reports ready, then sends `signal`; returns how it ended. If `hangs_up`, nobody reads its
+  // output from then on.
+  Ended RunUntilReady(const std::string& state, int signal, bool hangs_up = false) {
     int out[2];
     EXPECT_EQ(pipe(out), 0);
     const pid_t pid = fork();
     if (pid == 0) {
+      close(out[0]);
+      ::signal(SIGPIPE, SIG_DFL);  // the test may have been started with another action
       dup2(out[1], 1);
       dup2(out[1], 2);
       const std::string set = "state=" + state;
@@ -66,16 +69,18 @@ class CopsePlannerTest : public ::testing::Test {
     close(out[1]);
     Ended ended;
     std::array<char, 4096> buffer;
-    bool sent = false;
-    ssize_t bytes = 0;
-    while ((bytes = read(out[0], buffer.data(), buffer.size())) > 0) {
-      ended.output.append(buffer.data(), static_cast<size_t>(bytes));
-      if (!sent && ended.output.find("listen=127.0.0.1:") != std::string::npos) {
-        sent = true;
-        kill(pid, signal);
-      }
+    const auto more = [&] {
+      const ssize_t bytes = read(out[0], buffer.data(), buffer.size());
+      if (bytes > 0) ended.output.append(buffer.data(), static_cast<size_t>(bytes));
+      return bytes > 0;
+    };
+    while (ended.output.find("listen=127.0.0.1:") == std::string::npos && more()) {
     }
-    close(out[0]);
+    if (hangs_up) close(out[0]);
+    kill(pid, signal);
+    while (!hangs_up && more()) {
+    }
+    if (!hangs_up) close(out[0]);
     int status = 0;
     waitpid(pid, &status, 0);
     ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -140,6 +145,10 @@ TEST_F(CopsePlannerTest, EndsOnSignalsAndItsStateOpensAgain) {
   EXPECT_EQ(RunUntilReady(state, SIGINT).code, 0);
   EXPECT_EQ(RunUntilReady(state, SIGKILL).code, 128 + SIGKILL);
   EXPECT_EQ(RunUntilReady(state, SIGTERM).code, 0) << "also after it was killed";
+}
+
+TEST_F(CopsePlannerTest, EndsInOrderAlsoIfNobodyReadsItsLog) {
+  EXPECT_EQ(RunUntilReady(folder_ + "/state.db", SIGTERM, /*hangs_up=*/true).code, 0);
 }
 
 TEST_F(CopsePlannerTest, APortFileThatCannotBeWrittenLeavesNothingBehind) {

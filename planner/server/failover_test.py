@@ -127,6 +127,21 @@ class Failover(unittest.TestCase):
         until("a new team", self.formed_and_finished)
         self.finish(team)
 
+    def test_a_standby_that_has_reloaded_leads_later(self):
+        until("all planners", lambda: len(self.cluster.roles()) == 3)
+        leader = self.cluster.leader()
+        standbys = [planner for address, planner in self.planners.items() if address != leader]
+        for standby in standbys:
+            log = f"{self.folder}/{self.cluster.processes.index(standby)}.log"
+            before = os.path.getsize(log)
+            standby.send_signal(signal.SIGHUP)
+            until("what the reload says", lambda: os.path.getsize(log) > before)
+        self.planners[leader].kill()
+        self.planners[leader].wait()
+        until("a new team", self.formed_and_finished)
+        self.assertNotEqual(self.cluster.leader(), leader)
+        self.assertEqual([standby.poll() for standby in standbys], [None, None])
+
     def test_a_member_of_etcd_that_is_killed(self):
         turn = 0
 

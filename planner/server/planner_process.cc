@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/process/signals.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "base/version.h"
@@ -48,12 +49,7 @@ constexpr int kBetterNice = 19;
 // Ends the signal thread; only this process sends it.
 constexpr int kEndSignalThread = SIGUSR2;
 
-sigset_t Signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, kEndSignalThread}) sigaddset(&set, signal);
-  return set;
-}
+sigset_t Signals() { return SignalSet({SIGTERM, SIGINT, SIGHUP, kEndSignalThread}); }
 
 // A CrashingStore ends the process at the worst moment, for tests: after a team's switch was recorded and before any
 // daemon was notified. An environment variable enables it, so that no configuration file can.
@@ -100,10 +96,7 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
 
 }  // namespace
 
-void BlockSignals() {
-  const sigset_t signals = Signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
+void BlockSignals() { copse::BlockSignals(Signals()); }
 
 PlannerProcess::PlannerProcess(PlannerStart start)
     : start_(std::move(start)),
@@ -385,7 +378,7 @@ void PlannerProcess::Reload() {
     start_.config = std::move(config);
     COPSE_LOG(kInfo, "reloaded");
   }
-  service_manager_.Ready(absl::StrCat("listening on ", listener_->address()));
+  service_manager_.Reloaded();
 }
 
 absl::Status PlannerProcess::Run() {

@@ -46,7 +46,8 @@ struct PlannerStart {
   coordinator::PlanMaker* plan_maker = nullptr;  // set by tests; null: plans for the cluster's topology
 };
 
-// Blocks the signals that PlannerProcess waits for. Must be called before any other thread starts, which inherits this.
+// Blocks the signals that PlannerProcess waits for, and ignores SIGPIPE. Must be called before any other thread starts,
+// which inherits this.
 void BlockSignals();
 
 // A PlannerProcess is a planner that listens. The thread that calls Run also runs the coordinator and all tasks.
