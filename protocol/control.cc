@@ -60,18 +60,24 @@ constexpr size_t kRankListLengthMax = 60;
 
 }  // namespace
 
-std::string RankList(const std::vector<Rank>& ranks) {
+std::string RankRangeList(const std::vector<RankRange>& ranges) {
   std::string out;
-  for (size_t i = 0; i < ranks.size();) {
-    size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1].value() == ranks[last].value() + 1) ++last;
-    const std::string range =
-        last == i ? absl::StrCat(ranks[i].value()) : absl::StrCat(ranks[i].value(), "-", ranks[last].value());
-    if (out.size() + range.size() > kRankListLengthMax) return out + ",...";
-    absl::StrAppend(&out, out.empty() ? "" : ",", range);
-    i = last + 1;
+  for (const RankRange& range : ranges) {
+    const std::string text = range.first == range.last ? absl::StrCat(range.first.value())
+                                                       : absl::StrCat(range.first.value(), "-", range.last.value());
+    if (out.size() + text.size() > kRankListLengthMax) return out + ",...";
+    absl::StrAppend(&out, out.empty() ? "" : ",", text);
   }
   return out;
+}
+
+std::string RankList(const std::vector<Rank>& ranks) {
+  std::vector<RankRange> ranges;
+  for (const Rank rank : ranks) {
+    if (ranges.empty() || rank.value() != ranges.back().last.value() + 1) ranges.push_back({rank, rank});
+    ranges.back().last = rank;
+  }
+  return RankRangeList(ranges);
 }
 
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node) {

@@ -51,7 +51,14 @@ struct TeamIdentity {
 inline bool IsDerivedTeam(const TeamIdentity& identity) { return identity.family != Family::kCommon; }
 // Returns "'name' of job J of user U", "'name' (rooted) of user U".
 std::string DescribeTeam(const TeamIdentity& identity);
-// Formats ascending ranks as "2,5-6". After about 60 characters, "..." stands for the others.
+// A RankRange has the ranks from `first` to `last`, both included.
+struct RankRange {
+  Rank first, last;
+};
+// More ranges than these are not shown by RankRangeList.
+inline constexpr size_t kRankRangesShown = 32;
+// Format ascending ranks as "2,5-6". After about 60 characters, "..." stands for the others.
+std::string RankRangeList(const std::vector<RankRange>& ranges);
 std::string RankList(const std::vector<Rank>& ranks);
 // Returns "ranks 0,2-4 on node n1", "rank 0 on node n1". `ranks` must ascend.
 std::string DescribeMember(const std::vector<Rank>& ranks, const std::string& node);

@@ -151,9 +151,9 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
 
 std::set<std::string> AdminLists::NodesOf(const Selects& selects, size_t max) const {
   std::set<std::string> nodes;
-  std::optional<schedule::TeamLayout> last;
-  while (const auto info = coordinator_->view().TeamAfter(last.has_value() ? &*last : nullptr)) {
-    last = Place(info->layout);
+  TeamId last(0);
+  while (const auto info = coordinator_->view().IdentifiedTeamAfter(last)) {
+    last = info->layout.id;
     if (!selects(*info)) continue;
     for (const schedule::TeamNode& node : info->layout.nodes) nodes.insert(node.name);
     if (nodes.size() > max) break;

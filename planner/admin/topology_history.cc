@@ -139,9 +139,10 @@ absl::StatusOr<std::optional<topology::Topology>> TopologyHistory::Version(uint6
 std::vector<TeamId> TopologyHistory::ReadyTeams(
     const std::function<bool(const coordinator::TeamInfo&)>& concerned) const {
   std::vector<TeamId> teams;
-  for (const coordinator::TeamInfo& info : coordinator_->view().Teams()) {
-    if (info.state != "ready" || schedule::IsSubTeam(info.layout)) continue;
-    if (concerned(info)) teams.push_back(info.layout.id);
+  for (auto info = coordinator_->view().IdentifiedTeamAfter(TeamId(0)); info.has_value();
+       info = coordinator_->view().IdentifiedTeamAfter(info->layout.id)) {
+    if (info->state != "ready" || schedule::IsSubTeam(info->layout)) continue;
+    if (concerned(*info)) teams.push_back(info->layout.id);
   }
   return teams;
 }

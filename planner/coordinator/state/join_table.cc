@@ -22,8 +22,25 @@ std::string Claim(const Join& join) {
 
 std::vector<Join> JoinsOf(const std::map<Rank, Join>& joins) {
   std::vector<Join> out;
+  out.reserve(joins.size());
   for (const auto& [rank, join] : joins) out.push_back(join);
   return out;
+}
+
+// Returns the first ranges of ranks below `size` that have not joined, as many as are shown.
+std::vector<schedule::RankRange> FirstMissing(const std::map<Rank, Join>& joins, uint32_t size) {
+  std::vector<schedule::RankRange> missing;
+  Rank next{0};
+  const auto add_until = [&](uint32_t end) {
+    if (next.value() < end) missing.push_back({next, Rank{end - 1}});
+    next = Rank{end + 1};
+  };
+  for (const auto& [rank, join] : joins) {
+    if (missing.size() == schedule::kRankRangesShown) return missing;
+    add_until(rank.value());
+  }
+  add_until(size);
+  return missing;
 }
 
 }  // namespace
@@ -35,14 +52,6 @@ schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why) 
   why.node = join.node;
   why.rank = join.message.rank;
   return why;
-}
-
-std::vector<Rank> JoinTable::Missing(const Formation& formation) {
-  std::vector<Rank> missing;
-  for (Rank rank{0}; rank.value() < formation.size; ++rank) {
-    if (formation.joins.count(rank) == 0) missing.push_back(rank);
-  }
-  return missing;
 }
 
 Gathered JoinTable::Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more) {
@@ -69,10 +78,12 @@ uint32_t JoinTable::LimitFor(uint32_t user) const {
   return has_few ? formations_max_ : formations_max_ - formations_max_ / kKeptShare;
 }
 
-JoinTable::Formations::iterator JoinTable::Erase(Formations::iterator formation) {
+void JoinTable::Erase(Formations::iterator formation) {
   const auto user = by_user_.find(formation->first.first.uid);
   if (--user->second == 0) by_user_.erase(user);
-  return formations_.erase(formation);
+  deadlines_.erase(DeadlineOf(formation->second));
+  for (const auto& [rank, join] : formation->second.joins) senders_.erase(SenderOf(formation->second, join));
+  formations_.erase(formation);
 }
 
 Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
@@ -109,7 +120,8 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
                    .limit = limit},
                   {join});
     }
-    it = formations_.emplace(key, Formation{size, {}, {}, now + timeout, timeout}).first;
+    it = formations_.emplace(key, Formation{++formations_begun_, size, {}, {}, now + timeout, timeout}).first;
+    deadlines_.emplace(DeadlineOf(it->second), it);
     ++by_user_[user];
   }
   Formation& formation = it->second;
@@ -132,7 +144,10 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
          .rank = rank},
         {join});
   }
-  if (holds_ || !formation.is_complete()) return {};
+  senders_.emplace(SenderOf(formation, join), it);
+  if (!formation.is_complete()) return {};
+  deadlines_.erase(DeadlineOf(formation));
+  if (holds_) return {};
   Gathered complete{Gathered::State::kComplete, JoinsOf(formation.joins), {}};
   Erase(it);
   return complete;
@@ -144,27 +159,27 @@ Gathered JoinTable::Refuse(Join join, schedule::FailureReport why) {
 }
 
 Gathered JoinTable::Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why) {
-  for (const auto& [key, formation] : formations_) {
-    for (const auto& [rank, join] : formation.joins) {
-      if (join.session != session || join.message.request != request) continue;
-      return Fail(Key(key), WentAway(join, why));
-    }
-  }
-  return {};
+  const auto it = senders_.lower_bound({session, request, 0, 0});
+  if (it == senders_.end()) return {};
+  const auto& [join_session, join_request, number, rank] = it->first;
+  if (join_session != session || join_request != request) return {};
+  const auto& [key, formation] = *it->second;
+  return Fail(Key(key), WentAway(formation.joins.at(Rank{rank}), why));
 }
 
 void JoinTable::Drop(uint64_t session) {
-  for (auto it = formations_.begin(); it != formations_.end();) {
-    Formation& formation = it->second;
-    for (auto join = formation.joins.begin(); join != formation.joins.end();) {
-      if (join->second.session == session) {
-        formation.away.insert(join->second.node);
-        join = formation.joins.erase(join);
-      } else {
-        ++join;
-      }
+  for (auto it = senders_.lower_bound({session, 0, 0, 0}); it != senders_.end() && std::get<0>(it->first) == session;) {
+    const Formations::iterator place = it->second;
+    Formation& formation = place->second;
+    const auto join = formation.joins.find(Rank{std::get<3>(it->first)});
+    it = senders_.erase(it);
+    formation.away.insert(join->second.node);
+    formation.joins.erase(join);
+    if (formation.joins.empty()) {
+      Erase(place);
+    } else {
+      deadlines_.emplace(DeadlineOf(formation), place);  // it may have been complete, and held
     }
-    it = formation.joins.empty() ? Erase(it) : std::next(it);
   }
 }
 
@@ -181,48 +196,34 @@ std::vector<Gathered> JoinTable::Release() {
 }
 
 std::vector<Gathered> JoinTable::TakeLate(absl::Time now) {
-  std::vector<Key> late;
-  for (const auto& [key, formation] : formations_) {
-    if (formation.deadline <= now && !formation.is_complete()) late.push_back(key);
-  }
   std::vector<Gathered> failed;
-  for (const Key& key : late) {
-    const Formation& formation = formations_.at(key);
-    const std::vector<Rank> missing = Missing(formation);
-    std::string text =
-        absl::StrCat(missing.size(), " of ", formation.size, missing.size() == 1 ? " rank" : " ranks",
-                     " missing after ", absl::FormatDuration(formation.timeout), ": ", schedule::RankList(missing));
+  size_t joins = 0;
+  while (NextDeadline() <= now && failed.size() < kLateFormationsMax && joins < kLateJoinsMax) {
+    const auto& [key, formation] = *deadlines_.begin()->second;
+    const size_t count = formation.size - formation.joins.size();
+    const std::vector<schedule::RankRange> missing = FirstMissing(formation.joins, formation.size);
+    std::string text = absl::StrCat(count, " of ", formation.size, count == 1 ? " rank" : " ranks", " missing after ",
+                                    absl::FormatDuration(formation.timeout), ": ", schedule::RankRangeList(missing));
     if (!formation.away.empty()) absl::StrAppend(&text, "; no contact with node ", absl::StrJoin(formation.away, ", "));
-    failed.push_back(Fail(key, {.failure = Failure::kTimedOut,
-                                .text = text,
-                                .cause = FailureCause::kNotFormedInTime,
-                                .node = formation.away.size() == 1 ? *formation.away.begin() : "",
-                                .rank = missing.front(),
-                                .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(formation.timeout))}));
+    failed.push_back(Fail(Key(key), {.failure = Failure::kTimedOut,
+                                     .text = text,
+                                     .cause = FailureCause::kNotFormedInTime,
+                                     .node = formation.away.size() == 1 ? *formation.away.begin() : "",
+                                     .rank = missing.front().first,
+                                     .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(formation.timeout))}));
+    joins += failed.back().joins.size();
   }
   return failed;
 }
 
 absl::Time JoinTable::NextDeadline() const {
-  absl::Time next = absl::InfiniteFuture();
-  for (const auto& [key, formation] : formations_) {
-    if (!formation.is_complete()) next = std::min(next, formation.deadline);
-  }
-  return next;
-}
-
-std::vector<Forming> JoinTable::List() const {
-  std::vector<Forming> out;
-  for (const auto& [key, formation] : formations_) {
-    out.push_back({key.first, key.second, formation.size, JoinsOf(formation.joins), Missing(formation)});
-  }
-  return out;
+  return deadlines_.empty() ? absl::InfiniteFuture() : deadlines_.begin()->first.first;
 }
 
 std::optional<Forming> JoinTable::After(const schedule::TeamIdentity* identity, TeamId parent) const {
   const auto it = identity == nullptr ? formations_.begin() : formations_.upper_bound({*identity, parent});
   if (it == formations_.end()) return std::nullopt;
-  return Forming{it->first.first, it->first.second, it->second.size, JoinsOf(it->second.joins), Missing(it->second)};
+  return Forming{it->first.first, it->first.second, it->second.size};
 }
 
 }  // namespace copse::coordinator

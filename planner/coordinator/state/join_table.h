@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,17 +39,19 @@ struct Forming {
   schedule::TeamIdentity identity;
   TeamId parent{0};
   uint32_t size = 0;
-  std::vector<Join> joins;  // by rank
-  std::vector<Rank> missing;
 };
 
 // Returns the failure of the other ranks of a formation from which `join` is withdrawn because of `why`.
 schedule::FailureReport WentAway(const Join& join, schedule::FailureReport why);
 
 // A JoinTable gathers joins by identity and parent. A mistake of one member fails the formation for all immediately,
-// since the team could not be formed, and it is unknown which member erred. Thread-compatible.
+// since the team could not be formed, and it is unknown which member erred. What one formation costs does not depend on
+// how many others there are. Thread-compatible.
 class JoinTable {
  public:
+  // TakeLate returns at most so many formations, and ends with the one that brings the joins to that number.
+  static constexpr size_t kLateFormationsMax = 256, kLateJoinsMax = 4096;
+
   explicit JoinTable(uint32_t team_size_max, uint32_t formations_max)
       : team_size_max_(team_size_max), formations_max_(formations_max) {}
 
@@ -68,14 +71,14 @@ class JoinTable {
   // Makes complete formations wait until Release returns them.
   void Hold() { holds_ = true; }
   std::vector<Gathered> Release();
-  // Removes and returns the incomplete formations whose time-out has passed; they fail with the missing ranks.
+  // Removes and returns incomplete formations whose time-out has passed, the earliest first; they fail with the missing
+  // ranks. There may be more: those that are left are as others until then, and may still become complete.
   std::vector<Gathered> TakeLate(absl::Time now);
   // Returns the earliest deadline of an incomplete formation, or InfiniteFuture if there is none.
   absl::Time NextDeadline() const;
 
-  std::vector<Forming> List() const;
-  // Returns the formation that List has after the one of `identity` and `parent`, or its first one if `identity` is
-  // null; nullopt if there is none.
+  // Returns the formation after the one of `identity` and `parent`, or the first one if `identity` is null; nullopt if
+  // there is none.
   std::optional<Forming> After(const schedule::TeamIdentity* identity, TeamId parent) const;
   size_t size() const { return formations_.size(); }
 
@@ -83,6 +86,7 @@ class JoinTable {
   using Key = std::pair<schedule::TeamIdentity, TeamId>;
   struct Formation {
     bool is_complete() const { return joins.size() == size; }
+    uint64_t number = 0;  // tells it from all others
     uint32_t size = 0;
     std::map<Rank, Join> joins;
     std::set<std::string> away;  // nodes whose joins were dropped
@@ -91,18 +95,28 @@ class JoinTable {
   };
 
   using Formations = std::map<Key, Formation>;
+  // These order formations by their deadlines, and joins by their senders.
+  using Deadline = std::pair<absl::Time, uint64_t>;  // time, Formation::number
+  using Sender =
+      std::tuple<uint64_t, uint64_t, uint64_t, Rank::ValueType>;  // session, request, Formation::number, rank
 
   Gathered Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more = {});
   uint32_t UsedBy(uint32_t user) const;
   // Returns how many formations of all users there may be for `user` to begin one.
   uint32_t LimitFor(uint32_t user) const;
-  Formations::iterator Erase(Formations::iterator formation);
-  static std::vector<Rank> Missing(const Formation& formation);
+  void Erase(Formations::iterator formation);
+  static Deadline DeadlineOf(const Formation& formation) { return {formation.deadline, formation.number}; }
+  static Sender SenderOf(const Formation& formation, const Join& join) {
+    return {join.session, join.message.request, formation.number, join.message.rank.value()};
+  }
 
   uint32_t team_size_max_;
   uint32_t formations_max_;
   bool holds_ = false;
   Formations formations_;
+  uint64_t formations_begun_ = 0;
+  std::map<Deadline, Formations::iterator> deadlines_;  // only of incomplete ones
+  std::map<Sender, Formations::iterator> senders_;
   std::map<uint32_t, uint32_t> by_user_;  // number of formations; only users who have one
 };
 

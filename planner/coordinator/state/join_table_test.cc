@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/coordinator/state/join_table.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/cpu_time.h"
+#include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,6 +15,7 @@ namespace copse::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Names;
 
 std::vector<Rank> Ranks(const std::vector<uint32_t>& values) {
   std::vector<Rank> ranks;
@@ -48,12 +52,12 @@ TEST(JoinTableTest, CompletesInRankOrderByIdentityAndParent) {
   EXPECT_EQ(table.Add(JoinOf(1, 1, 2, "a"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
   EXPECT_EQ(table.Add(JoinOf(1, 0, 2, "a", 7), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
   EXPECT_EQ(table.Add(JoinOf(1, 0, 2, "b"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
-  EXPECT_EQ(table.List().size(), 3u);
+  EXPECT_EQ(table.size(), 3u);
   const Gathered complete = table.Add(JoinOf(2, 0, 2, "a"), now, absl::Seconds(1));
   ASSERT_EQ(complete.state, Gathered::State::kComplete);
   EXPECT_EQ(complete.joins[0].session, 2u);
   EXPECT_EQ(complete.joins[1].session, 1u);
-  EXPECT_EQ(table.List().size(), 2u);
+  EXPECT_EQ(table.size(), 2u);
   EXPECT_EQ(table.NextDeadline(), now + absl::Seconds(1));
   EXPECT_TRUE(table.TakeLate(now).empty());
   EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 2u);
@@ -111,6 +115,114 @@ TEST(JoinTableTest, HeldFormationsCompleteAtRelease) {
   EXPECT_EQ(complete[0].joins[0].message.identity.name, "whole");
   EXPECT_EQ(table.Add(JoinOf(1, 0, 1, "next"), now, absl::Seconds(1)).state, Gathered::State::kComplete);
   EXPECT_TRUE(table.Release().empty());
+}
+
+TEST(JoinTableTest, ACanceledJoinIsFoundByItsSenderAlone) {
+  JoinTable table(100, 100);
+  const absl::Time now = absl::UnixEpoch();
+  table.Add(JoinOf(1, 5, 9, "a"), now, absl::Seconds(1));
+  table.Add(JoinOf(2, 6, 9, "a"), now, absl::Seconds(1));
+  EXPECT_EQ(table.Cancel(1, 6, {}).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Cancel(3, 0, {}).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Cancel(2, 6, {}).joins.size(), 2u);
+  EXPECT_EQ(table.Cancel(1, 5, {}).state, Gathered::State::kWaiting) << "it failed with the other";
+  EXPECT_EQ(table.NextDeadline(), absl::InfiniteFuture());
+}
+
+TEST(JoinTableTest, AHeldFormationThatLosesAJoinIsLateAgain) {
+  JoinTable table(100, 100);
+  const absl::Time now = absl::UnixEpoch();
+  table.Hold();
+  for (const uint32_t rank : {0, 1}) table.Add(JoinOf(rank, rank, 2, "a"), now, absl::Seconds(1));
+  EXPECT_EQ(table.NextDeadline(), absl::InfiniteFuture());
+  table.Drop(1);
+  EXPECT_EQ(table.NextDeadline(), now + absl::Seconds(1));
+  const std::vector<Gathered> late = table.TakeLate(now + absl::Seconds(1));
+  ASSERT_EQ(late.size(), 1u);
+  EXPECT_EQ(late[0].why.rank, Rank(1));
+  EXPECT_EQ(late[0].why.node, "n") << "it was dropped";
+}
+
+TEST(JoinTableTest, ALateFormationNamesItsFirstMissingRanks) {
+  constexpr uint32_t kSize = 65536;
+  JoinTable table(kSize, 100);
+  const absl::Time now = absl::UnixEpoch();
+  const auto late_text = [&](const std::vector<uint32_t>& ranks) {
+    for (const uint32_t rank : ranks) table.Add(JoinOf(1, rank, kSize, "a"), now, absl::Seconds(1));
+    const std::vector<Gathered> late = table.TakeLate(now + absl::Seconds(1));
+    return late.size() == 1 ? late[0].why.text : "";
+  };
+  EXPECT_THAT(late_text({3}), Names("65535 of 65536", "0-2,4-65535 (team="));
+  EXPECT_THAT(late_text({0, 1, 65535}), Names("65533 of 65536", "2-65534 (team="));
+  std::vector<uint32_t> even;
+  for (uint32_t rank = 0; rank < kSize; rank += 2) even.push_back(rank);
+  const std::string cut = late_text(even);
+  EXPECT_THAT(cut, Names("32768 of 65536", "1,3,5,7,9,", ",... (team="));
+}
+
+// The times of other operations are compared to that of filling the table, which any table needs.
+TEST(JoinTableTest, TenThousandFormationsThatNeverCompleteCostLittleEach) {
+  constexpr uint32_t kCount = 10'000, kSize = 65'536;
+  const absl::Time now = absl::UnixEpoch();
+  JoinTable table(kSize, kCount + 2000);
+  const auto fill = [&] {
+    for (uint32_t i = 0; i < kCount; ++i) {
+      Join join = JoinOf(i, 7, kSize, absl::StrCat("t", i));
+      join.message.identity.uid = i;
+      ASSERT_EQ(table.Add(join, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+    }
+  };
+  const auto cost = [](const auto& operation) {
+    const absl::Duration before = ThreadCpuTime();
+    operation();
+    return ThreadCpuTime() - before;
+  };
+  const absl::Duration filled = cost(fill);
+  EXPECT_LT(cost([&] {
+              for (uint32_t i = 0; i < kCount; ++i) EXPECT_EQ(table.NextDeadline(), now + absl::Seconds(1));
+            }),
+            10 * filled);
+  EXPECT_LT(cost([&] {
+              for (uint32_t i = 0; i < kCount; ++i) EXPECT_EQ(table.Cancel(i, 7, {}).joins.size(), 1u);
+            }),
+            10 * filled);
+  fill();
+  EXPECT_LT(cost([&] {
+              for (uint32_t i = 0; i < kCount; ++i) table.Drop(i);
+            }),
+            10 * filled);
+  EXPECT_EQ(table.size(), 0u);
+  fill();
+  size_t formations = 0;
+  EXPECT_LT(cost([&] {
+              std::optional<Forming> forming;
+              while ((forming = table.After(forming ? &forming->identity : nullptr, TeamId{0}))) ++formations;
+            }),
+            10 * filled);
+  EXPECT_EQ(formations, kCount);
+  size_t late = 0;
+  EXPECT_LT(cost([&] {
+              while (const size_t taken = table.TakeLate(now + absl::Seconds(1)).size()) {
+                EXPECT_LE(taken, JoinTable::kLateFormationsMax);
+                late += taken;
+              }
+            }),
+            20 * filled);
+  EXPECT_EQ(late, kCount);
+}
+
+TEST(JoinTableTest, LateFormationsOfManyJoinsAreTakenFewAtATime) {
+  constexpr uint32_t kSize = 8192;
+  JoinTable table(kSize, 100);
+  const absl::Time now = absl::UnixEpoch();
+  for (const char* name : {"a", "b", "c"}) {
+    for (uint32_t rank = 1; rank < kSize; ++rank) table.Add(JoinOf(1, rank, kSize, name), now, absl::Seconds(1));
+  }
+  EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 1u);
+  EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 1u);
+  EXPECT_EQ(table.NextDeadline(), now + absl::Seconds(1));
+  EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 1u);
+  EXPECT_TRUE(table.TakeLate(now + absl::Seconds(1)).empty());
 }
 
 }  // namespace

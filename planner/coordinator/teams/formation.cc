@@ -26,6 +26,7 @@ void Formation::Tick(absl::Time heard) {
     for (Gathered& complete : joins_.Release()) Act(std::move(complete));
   }
   for (Gathered& late : joins_.TakeLate(heard)) Act(std::move(late));
+  ticked_ = heard;
 }
 
 void Formation::OnJoin(SessionId session, const schedule::JoinTeam& message) {

@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_COORDINATOR_TEAMS_FORMATION_H_
 #define COPSE_PLANNER_COORDINATOR_TEAMS_FORMATION_H_
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -34,9 +35,10 @@ class Formation {
   void Drop(SessionId session) { joins_.Drop(session); }
   // Holds complete teams back until State::settles is false.
   void Hold() { joins_.Hold(); }
-  // Does what is due: `heard` is Coordinator::Tick's.
+  // Does what is due, or some of it if it is much: `heard` is Coordinator::Tick's.
   void Tick(absl::Time heard);
-  absl::Time NextDeadline() const { return joins_.NextDeadline(); }
+  // What Tick has left for the next turns is due now, and not overdue.
+  absl::Time NextDeadline() const { return std::max(joins_.NextDeadline(), ticked_); }
   const JoinTable& joins() const { return joins_; }
 
  private:
@@ -50,6 +52,7 @@ class Formation {
   Epochs* const epochs_;
   DerivedTeams* const derived_;
   JoinTable joins_;
+  absl::Time ticked_ = absl::InfinitePast();  // the last Tick
 };
 
 }  // namespace copse::coordinator

@@ -54,7 +54,6 @@ TeamInfo InfoOf(const Forming& forming) {
   info.layout.identity = forming.identity;
   info.layout.parent = forming.parent;
   info.size = forming.size;
-  info.missing = forming.missing;
   info.state = "forming";
   return info;
 }
@@ -114,22 +113,25 @@ absl::StatusOr<NodeInfo> ClusterView::FindNode(const std::string& name) const {
 
 std::vector<TeamInfo> ClusterView::Teams() const {
   std::vector<TeamInfo> out;
-  for (const Forming& forming : joins_->List()) out.push_back(InfoOf(forming));
+  for (auto forming = joins_->After(nullptr, TeamId{0}); forming.has_value();
+       forming = joins_->After(&forming->identity, forming->parent)) {
+    out.push_back(InfoOf(*forming));
+  }
   for (const auto& [id, team] : state_->teams.all()) out.push_back(InfoOf(team));
   return out;
 }
 
 std::optional<TeamInfo> ClusterView::TeamAfter(const schedule::TeamLayout* last) const {
-  TeamId id{0};
-  if (last == nullptr || last->id == TeamId{0}) {
-    if (const auto forming =
-            joins_->After(last == nullptr ? nullptr : &last->identity, last == nullptr ? TeamId{0} : last->parent)) {
-      return InfoOf(*forming);
-    }
-  } else {
-    id = last->id;
+  if (last != nullptr && last->id != TeamId{0}) return IdentifiedTeamAfter(last->id);
+  if (const auto forming =
+          joins_->After(last == nullptr ? nullptr : &last->identity, last == nullptr ? TeamId{0} : last->parent)) {
+    return InfoOf(*forming);
   }
-  const auto it = state_->teams.all().upper_bound(id);
+  return IdentifiedTeamAfter(TeamId{0});
+}
+
+std::optional<TeamInfo> ClusterView::IdentifiedTeamAfter(TeamId last) const {
+  const auto it = state_->teams.all().upper_bound(last);
   if (it == state_->teams.all().end()) return std::nullopt;
   return InfoOf(it->second);
 }
@@ -141,7 +143,6 @@ std::optional<TeamInfo> ClusterView::EndedTeamAfter(uint64_t* last) const {
   return TeamInfo{.layout = team->layout,
                   .size = team->layout.shape.size(),
                   .epoch = team->epoch,
-                  .missing = {},
                   .state = team->was_broken ? "broken" : "ended",
                   .why = team->why,
                   .ended_ago = state_->Now() - team->ended};

@@ -40,9 +40,8 @@ struct TeamInfo {
   schedule::TeamLayout layout;  // while joins are gathered, only identity and parent are set
   uint32_t size = 0;
   EpochId epoch{0};
-  std::vector<Rank> missing;  // ranks that have not joined, while joins are gathered
-  std::string state;          // "forming", "ready", "broken"; "ended", or "broken" if it was
-  std::string why;            // the reason, if broken
+  std::string state;  // "forming", "ready", "broken"; "ended", or "broken" if it was
+  std::string why;    // the reason, if broken
   std::optional<absl::Duration> ended_ago;
 };
 struct PlanInfo {
@@ -64,11 +63,14 @@ class ClusterView {
   std::vector<PlanInfo> Plans() const;  // by id
   absl::StatusOr<PlanInfo> FindPlan(PlanId plan) const;
   std::vector<schedule::Plan> PlansOfTeam(TeamId team) const;  // by id; none if the team is not known
-  // These three return one row of these lists after another, for callers that let other work run in between: the first
+  // These return one row of these lists after another, for callers that let other work run in between: the first
   // after `last`, or nullopt at the end. What comes or goes meanwhile is or is not returned.
   std::optional<NodeInfo> NodeAfter(const std::string& last) const;  // "": the first one
-  // `last` is a team that was returned, with id, identity and parent; null: the first one.
+  // `last` is a team that was returned, with id, identity and parent; null: the first one. Those whose joins are being
+  // gathered come first, and have id 0.
   std::optional<TeamInfo> TeamAfter(const schedule::TeamLayout* last) const;
+  // Returns only teams that have an id. 0: the first one.
+  std::optional<TeamInfo> IdentifiedTeamAfter(TeamId last) const;
   // `*last` is the number of the team that was returned before, and is set to this one's; 0: the first one.
   std::optional<TeamInfo> EndedTeamAfter(uint64_t* last) const;
   // Plans of teams for which `wanted` is false are passed over. 0: the first one.
