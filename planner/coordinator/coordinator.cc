@@ -66,7 +66,7 @@ void Coordinator::Load(Snapshot snapshot) {
   for (auto& [id, record] : snapshot.teams) {
     Team& team = state_.teams.Add(id);
     team.record = std::move(record);
-    team.members.Assign(team.record.layout.nodes);
+    team.members.Assign(team.record.layout);
     derived_.Note(team.record.layout);
     // Only an adopted team has no labels; its plans may have been recorded before they were verified.
     if (team.record.outgoing.empty()) {

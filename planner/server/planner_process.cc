@@ -16,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -321,11 +322,12 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
   const auto* registers = std::get_if<schedule::Register>(&message);
   if (registers == nullptr) return;
   // If the daemon was refused, the node of that name has another incarnation or is not connected.
-  const auto node = coordinator_->view().FindNode(registers->node.name);
-  if (!node.ok() || !node->connected || node->announcement.incarnation != registers->node.incarnation) return;
+  const std::optional<std::string> state =
+      coordinator_->view().StateIfConnected(registers->node.name, registers->node.incarnation);
+  if (!state.has_value()) return;
   if (pings_ != nullptr && registers->node.features.contains(schedule::Feature::kPing)) pings_->Add(session);
   if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);
-  plan_maker_.SetDraining(registers->node.name, node->state == "draining");
+  plan_maker_.SetDraining(registers->node.name, state == "draining");
 }
 
 void PlannerProcess::WaitForSignals() {

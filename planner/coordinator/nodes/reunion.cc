@@ -160,7 +160,7 @@ void Reunion::Adopt(const schedule::RunningTeam& running, const std::string& by,
   team.record.epoch = running.epoch;
   team.record.plans = *running.plans;
   team.record.prepared = EpochId{std::max(running.epoch, running.prepared_epoch).value() + kLostEpochs};
-  team.members.Assign(team.record.layout.nodes);
+  team.members.Assign(team.record.layout);
   derived_->Note(team.record.layout);
   state_->nodes.NoteMachines(team.record);
   state_->teams.VerifyLater(id);

@@ -6,13 +6,15 @@
 
 namespace copse::coordinator {
 
-void MemberTable::Assign(absl::Span<const schedule::TeamNode> nodes) {
+void MemberTable::Assign(const schedule::TeamLayout& layout) {
+  const std::vector<schedule::TeamNode>& nodes = layout.nodes;
   *this = MemberTable();
   members_.resize(nodes.size());
   by_name_.resize(nodes.size());
   std::iota(by_name_.begin(), by_name_.end(), 0);
   std::stable_sort(by_name_.begin(), by_name_.end(),
                    [&](uint32_t a, uint32_t b) { return nodes[a].name < nodes[b].name; });
+  for (const NodeIndex node : layout.shape.node_of_rank) ++members_[node.value()].ranks;
   for (const Member& member : members_) Count(member, 1);
 }
 

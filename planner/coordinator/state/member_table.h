@@ -20,6 +20,7 @@ namespace copse::coordinator {
 
 // A Member is a node of a team. The team ends when every member has left or is gone.
 struct Member {
+  uint32_t ranks = 0;  // of this team
   bool left = false;   // all its ranks have destroyed the team
   bool gone = false;   // restarted, stopped or removed, so it will not come back
   bool known = false;  // true if the daemon has reported `committed` and `prepared` to this coordinator
@@ -35,9 +36,9 @@ struct Member {
 // members cost no search of all the others. Indices are those of the layout's nodes. Thread-compatible.
 class MemberTable {
  public:
-  void Assign(absl::Span<const schedule::TeamNode> nodes);
+  void Assign(const schedule::TeamLayout& layout);
 
-  // Returns the index of the member that is this daemon, or nullopt. `nodes` are equal to those of Assign.
+  // Returns the index of the member that is this daemon, or nullopt. `nodes` are equal to those of Assign's layout.
   std::optional<uint32_t> Find(absl::Span<const schedule::TeamNode> nodes, absl::string_view name,
                                Incarnation incarnation) const;
   uint32_t size() const { return static_cast<uint32_t>(members_.size()); }

@@ -13,7 +13,12 @@ using ::testing::Pair;
 
 class MemberTableTest : public ::testing::Test {
  protected:
-  MemberTableTest() { members_.Assign(nodes_); }
+  MemberTableTest() {
+    schedule::TeamLayout layout;
+    layout.nodes = nodes_;
+    layout.shape = {.node_of_rank = {NodeIndex(1), NodeIndex(0), NodeIndex(1), NodeIndex(2)}, .node_count = 3};
+    members_.Assign(layout);
+  }
   std::optional<uint32_t> Find(const char* name, uint64_t incarnation) const {
     return members_.Find(nodes_, name, Incarnation(incarnation));
   }
@@ -29,6 +34,12 @@ TEST_F(MemberTableTest, FindsAMemberByNameAndIncarnation) {
   EXPECT_EQ(Find("n2", 9), std::nullopt);
   EXPECT_EQ(Find("n", 8), std::nullopt);
   EXPECT_EQ(Find("n4", 8), std::nullopt);
+}
+
+TEST_F(MemberTableTest, CountsTheRanksOfEachMember) {
+  EXPECT_EQ(members_[0].ranks, 1u);
+  EXPECT_EQ(members_[1].ranks, 2u);
+  EXPECT_EQ(members_[2].ranks, 1u);
 }
 
 TEST_F(MemberTableTest, MembersThatLeftOrAreGoneDoNotRemain) {

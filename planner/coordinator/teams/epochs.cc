@@ -114,7 +114,7 @@ void Epochs::StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join> join
   const TeamId id = layout.id;
   Team& team = state_->teams.Add(id);
   team.record.layout = std::move(layout);
-  team.members.Assign(team.record.layout.nodes);
+  team.members.Assign(team.record.layout);
   for (const schedule::TeamNode& member : team.record.layout.nodes) state_->nodes.At(member.name).teams.insert(id);
   team.record.prepared = EpochId{1};
   Change change;

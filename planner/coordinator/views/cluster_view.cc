@@ -30,7 +30,7 @@ NodeInfo InfoOf(const State& state, const Node& node) {
     const Team& team = state.teams.At(id);
     const std::optional<uint32_t> member = team.MemberOf(node.announcement);
     if (team.record.layout.parent != TeamId{0} || !member.has_value() || team.members[*member].left) continue;
-    for (const NodeIndex index : team.record.layout.shape.node_of_rank) info.ranks += index == NodeIndex{*member};
+    info.ranks += team.members[*member].ranks;
   }
   return info;
 }
@@ -103,6 +103,12 @@ std::map<std::string, uint64_t> ClusterView::NodesByState() const {
   std::map<std::string, uint64_t> counts = {{"ready", 0}, {"draining", 0}, {"away", 0}, {"lost", 0}};
   for (const auto& [name, node] : state_->nodes.all()) ++counts[StateOf(*state_, node)];
   return counts;
+}
+
+std::optional<std::string> ClusterView::StateIfConnected(const std::string& name, Incarnation incarnation) const {
+  const Node* node = state_->nodes.Find(name);
+  if (node == nullptr || !node->is_connected() || node->announcement.incarnation != incarnation) return std::nullopt;
+  return StateOf(*state_, *node);
 }
 
 absl::StatusOr<NodeInfo> ClusterView::FindNode(const std::string& name) const {

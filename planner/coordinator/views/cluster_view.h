@@ -58,6 +58,8 @@ class ClusterView {
 
   std::vector<NodeInfo> Nodes() const;  // by name
   absl::StatusOr<NodeInfo> FindNode(const std::string& name) const;
+  // Returns NodeInfo::state, or nullopt if this incarnation is not connected. It does not look at the node's teams.
+  std::optional<std::string> StateIfConnected(const std::string& name, Incarnation incarnation) const;
   std::vector<TeamInfo> Teams() const;  // by id
   absl::StatusOr<TeamInfo> FindTeam(TeamId team) const;
   std::vector<PlanInfo> Plans() const;  // by id
