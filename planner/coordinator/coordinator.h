@@ -64,6 +64,10 @@ class Coordinator : private TeamListener {
   // --- Sessions ---
   // Begins a session. `from` is the peer's address, for display; it may be empty.
   void OnConnected(SessionId session, const std::string& from = "");
+  // Returns false if the session's daemon is refused should it register so, whatever its teams are.
+  bool Admits(SessionId session, const schedule::NodeAnnouncement& node) {
+    return state_.nodes.FindSession(session) != nullptr && registration_.Admits(session, node);
+  }
   void OnMessage(SessionId session, const schedule::FromDaemon& message);
   void OnDisconnected(SessionId session);
 

@@ -41,7 +41,12 @@ TEST_F(CoordinatorTest, RefusesTokensVersionsAndDuplicates) {
   auto refused = Register(1, "n1");
   EXPECT_THAT(Brief(refused.why), Pair(Failure::kPermission, Names("node n1")));
   schedule::NodeAnnouncement node = Announce("n1", 1);
+  node.join_token = "secret";
+  EXPECT_FALSE(coordinator->Admits(9, node)) << "there is no such session";
+  coordinator->OnConnected(9, "10.0.0.9:1");
+  EXPECT_TRUE(coordinator->Admits(9, node));
   node.join_token = "Secret";
+  EXPECT_FALSE(coordinator->Admits(9, node));
   EXPECT_THAT(RegisterAs(2, {node, {}}).why.text, Names("node n1"));
   node.join_token = "secret";
   node.formats.plan = 7;

@@ -405,8 +405,9 @@ void PlannerProcess::Turn() {
               ", tasks=", queue_.size(), ")");
   }
   Watch(now);
-  absl::Time deadline = std::min(
-      {coordinator_->NextDeadline(), service_manager_.NextDeadline(), next_peer_check_, next_insecure_warning_});
+  daemon_service_->Tick(heard);
+  absl::Time deadline = std::min({coordinator_->NextDeadline(), daemon_service_->NextDeadline(),
+                                  service_manager_.NextDeadline(), next_peer_check_, next_insecure_warning_});
   if (pings_ != nullptr) {
     pings_->Tick(heard);
     deadline = std::min(deadline, pings_->NextDeadline());

@@ -65,6 +65,9 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   void OnConnected(coordinator::SessionId session, const std::string& from) override {
     coordinator_->OnConnected(session, from);
   }
+  bool Admits(coordinator::SessionId session, const schedule::NodeAnnouncement& node) override {
+    return coordinator_->Admits(session, node);
+  }
   void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override;
   void OnDisconnected(coordinator::SessionId session) override {
     if (pings_ != nullptr) pings_->Remove(session);

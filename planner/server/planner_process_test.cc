@@ -284,6 +284,7 @@ TEST(PlannerProcessTest, AProbeEndsWithItsCallerOrWhenItIsStopped) {
 TEST(DaemonServiceTest, AStreamThatComesWhileThePlannerStopsIsHeardNoMore) {
   struct Deaf : StreamEvents {
     void OnConnected(coordinator::SessionId, const std::string&) override { ++heard; }
+    bool Admits(coordinator::SessionId, const schedule::NodeAnnouncement&) override { return ++heard != 0; }
     void OnMessage(coordinator::SessionId, const schedule::FromDaemon&) override { ++heard; }
     void OnDisconnected(coordinator::SessionId) override { ++heard; }
     int heard = 0;

@@ -21,6 +21,7 @@ using testing::FailsWith;
 
 class BriefRegistrationsTest : public ::testing::Test, public BriefSink {
  protected:
+  bool Admits(SessionId, const schedule::NodeAnnouncement& node) override { return node.join_token != "wrong"; }
   void AskForContent(SessionId session, const std::string& sha256) override { asked_.emplace_back(session, sha256); }
   void OnWhole(SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
                std::vector<schedule::FromDaemon> later) override {
@@ -125,6 +126,104 @@ TEST_F(BriefRegistrationsTest, ADaemonThatWithholdsItsContentKeepsFewMessagesWai
   brief_.Keep(1, schedule::LeaveTeam{TeamId(9)}, 1);
   EXPECT_THAT(failed_.at(1), FailsWith(absl::StatusCode::kResourceExhausted, "4194305", "limit"));
   EXPECT_FALSE(brief_.IsWaiting(1));
+}
+
+TEST_F(BriefRegistrationsTest, ADaemonThatIsNotAdmittedIsAskedForNothingAndHasNoTeams) {
+  schedule::Register message = Registration(0, 9);
+  message.node.join_token = "wrong";
+  brief_.Take(1, Brief(message));
+  EXPECT_TRUE(asked_.empty());
+  message.teams.clear();
+  EXPECT_EQ(whole_.at(1), message);
+  EXPECT_FALSE(brief_.IsWaiting(1));
+}
+
+TEST_F(BriefRegistrationsTest, ADaemonThatDoesNotAnswerHoldsUpNobodyElse) {
+  const absl::Time now = absl::UnixEpoch();
+  brief_.Take(1, Brief(Registration(0, 9)));
+  brief_.Tick(now);
+  EXPECT_EQ(brief_.NextDeadline(), now + BriefRegistrations::kPatience);
+  brief_.Take(2, Brief(Registration(1, 9)));
+  brief_.Tick(now + BriefRegistrations::kPatience - absl::Nanoseconds(1));
+  ASSERT_EQ(asked_.size(), 1u);
+  const absl::Time again = now + BriefRegistrations::kPatience;
+  brief_.Tick(again);
+  ASSERT_EQ(asked_.size(), 2u);
+  EXPECT_EQ(asked_[1], std::pair(SessionId{2}, asked_[0].second));
+  brief_.OnContent(2, contents_.at(asked_[0].second));
+  EXPECT_TRUE(whole_.contains(1));
+  EXPECT_TRUE(whole_.contains(2));
+  brief_.Tick(again + BriefRegistrations::kPatience);
+  EXPECT_EQ(asked_.size(), 2u);
+  EXPECT_EQ(brief_.NextDeadline(), absl::InfiniteFuture());
+}
+
+TEST_F(BriefRegistrationsTest, WhoeverNamesTheContentNextIsAskedAtOnceIfNobodyAnswers) {
+  absl::Time now = absl::UnixEpoch();
+  brief_.Take(1, Brief(Registration(0, 9)));
+  brief_.Tick(now);
+  brief_.Tick(now += BriefRegistrations::kPatience);
+  EXPECT_EQ(asked_.size(), 1u) << "there is no other";
+  EXPECT_EQ(brief_.NextDeadline(), absl::InfiniteFuture());
+  brief_.Take(2, Brief(Registration(1, 9)));
+  ASSERT_EQ(asked_.size(), 2u);
+  EXPECT_EQ(asked_[1].first, 2u);
+  brief_.OnContent(1, contents_.at(asked_[0].second));
+  EXPECT_TRUE(whole_.contains(2)) << "the first one may answer late";
+}
+
+TEST_F(BriefRegistrationsTest, ASecondRegistrationWhileTheFirstOneWaitsFails) {
+  for (const uint64_t team : {9, 10}) brief_.Take(1, Brief(Registration(0, team)));
+  EXPECT_EQ(failed_.at(1).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(brief_.IsWaiting(1));
+}
+
+TEST_F(BriefRegistrationsTest, ARegistrationsTeamsHaveALimitOnceTheyAreExpanded) {
+  BriefRegistrations brief(this, {.expanded = 1000});
+  schedule::Register few = Registration(0, 9), many = few;
+  for (uint64_t team = 10; team < 100; ++team) many.teams.push_back(Registration(0, team).teams[0]);
+  brief.Take(1, Brief(few));
+  brief.OnContent(1, contents_.at(asked_[0].second));
+  EXPECT_EQ(whole_.at(1), few);
+  brief.Take(2, Brief(many));
+  EXPECT_THAT(failed_.at(2), FailsWith(absl::StatusCode::kResourceExhausted, "(limit 1000)"));
+  EXPECT_EQ(asked_.size(), 1u);
+}
+
+TEST_F(BriefRegistrationsTest, ContentsHaveALimitAlsoWhileADaemonWaits) {
+  const auto named = [&](uint32_t node, uint64_t id) {
+    schedule::Register message = Registration(node, id);
+    message.teams[0].plans = std::vector<std::string>();
+    message.teams[0].layout = [&] {
+      schedule::TeamLayout layout = *message.teams[0].layout;
+      layout.nodes[1].name = absl::StrCat("other", id);
+      return layout;
+    }();
+    return message;
+  };
+  const auto answer = [&](BriefRegistrations* brief, SessionId session) {
+    brief->OnContent(session, contents_.at(asked_.back().second));
+  };
+  BriefRegistrations roomy(this), narrow(this, {.kept = 0, .kept_while_waiting = 0});
+  roomy.Take(1, Brief(named(0, 9)));
+  answer(&roomy, 1);
+  EXPECT_TRUE(whole_.contains(1));
+  narrow.Take(2, Brief(named(0, 9)));
+  answer(&narrow, 2);
+  EXPECT_THAT(failed_.at(2), FailsWith(absl::StatusCode::kResourceExhausted, "(limit 0)"));
+
+  // What nobody waits for any more makes room, though somebody waits for something else.
+  const uint64_t one = contents_.begin()->second.zstd().size();
+  BriefRegistrations tight(this, {.kept_while_waiting = 3 * one});
+  tight.Take(10, Brief(named(0, 1000)));
+  const std::string awaited = asked_.back().second;
+  for (uint64_t team = 1001; team < 1020; ++team) {
+    tight.Take(team, Brief(named(0, team)));
+    answer(&tight, team);
+    EXPECT_TRUE(whole_.contains(team)) << failed_[team];
+  }
+  tight.OnContent(10, contents_.at(awaited));
+  EXPECT_TRUE(whole_.contains(10));
 }
 
 TEST_F(BriefRegistrationsTest, WhatDoesNotFitIsRefused) {

@@ -29,6 +29,8 @@ class StreamEvents {
   virtual ~StreamEvents() = default;
   // `from` is the peer's address, for display.
   virtual void OnConnected(coordinator::SessionId session, const std::string& from) = 0;
+  // Returns whether a daemon of this announcement may register, whatever its teams are.
+  virtual bool Admits(coordinator::SessionId session, const schedule::NodeAnnouncement& node) = 0;
   virtual void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) = 0;
   virtual void OnDisconnected(coordinator::SessionId session) = 0;
 };
@@ -77,6 +79,10 @@ class DaemonService final
   // more.
   void CloseAll(const absl::Status& why);
 
+  // Must be called after tasks of the queue have run, and at NextDeadline. `heard` is Coordinator::Tick's.
+  void Tick(absl::Time heard) { brief_.Tick(heard); }
+  absl::Time NextDeadline() const { return brief_.NextDeadline(); }
+
   StreamCounts Counts() const;
   // Returns when the certificate ends with which a node has registered; InfiniteFuture if it has shown none.
   absl::Time CertificateEnds(const std::string& node) const;
@@ -92,6 +98,9 @@ class DaemonService final
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* NewStream(grpc::CallbackServerContext* context,
                                                                          const char* method, bool brief);
+  bool Admits(coordinator::SessionId session, const schedule::NodeAnnouncement& node) override {
+    return events_->Admits(session, node);
+  }
   void AskForContent(coordinator::SessionId session, const std::string& sha256) override;
   void OnWhole(coordinator::SessionId session, absl::StatusOr<schedule::FromDaemon> registration,
                std::vector<schedule::FromDaemon> later) override;

@@ -26,6 +26,7 @@
 #include "gtest/gtest.h"
 #include "rpc/control_conversion.h"
 #include "rpc/status.h"
+#include "rpc/team_content.h"
 
 namespace copse::planner {
 namespace {
@@ -58,6 +59,7 @@ class DaemonServiceTest : public ::testing::Test, public StreamEvents {
   }
 
   void OnConnected(SessionId session, const std::string&) override { connected_.push_back(session); }
+  bool Admits(SessionId, const schedule::NodeAnnouncement&) override { return true; }
   void OnMessage(SessionId session, const schedule::FromDaemon& message) override {
     messages_.push_back(message);
     if (std::holds_alternative<schedule::Register>(message)) service_.Send(session, schedule::Drain{true});
@@ -196,6 +198,45 @@ TEST_F(DaemonServiceTest, ALongMessageBeforeRegisterIsNotDecoded) {
                                                 absl::StrCat("bytes=", proto.ByteSizeLong()), "limit=262144"));
   RunUntil([this] { return disconnected_.size() == 1; });
   EXPECT_TRUE(messages_.empty());
+}
+
+TEST_F(DaemonServiceTest, ADaemonThatIsSilentAfterItsRegisterHoldsUpNoOtherMember) {
+  v1::FromDaemon brief;
+  schedule::TeamLayout layout{.id = TeamId(9),
+                              .shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2}};
+  layout.nodes = {{"n0", Incarnation(1), ""}, {"n1", Incarnation(2), ""}};
+  rpc::ToProto(schedule::Register{.teams = {{.layout = layout, .epoch = EpochId(3), .plans = {}, .why = {}}}}, &brief);
+  v1::FromDaemon content;
+  *content.mutable_content() = rpc::TakeContent(brief.mutable_register_()->mutable_teams(0));
+  grpc::ClientContext silent_context, other_context;
+  const auto begin = [&](grpc::ClientContext* context, const char* name) {
+    auto stream = stub_->AttachBriefly(context);
+    brief.mutable_register_()->mutable_node()->set_name(name);
+    EXPECT_TRUE(stream->Write(brief));
+    return stream;
+  };
+  const auto silent = begin(&silent_context, "n0");
+  v1::ToDaemon message;
+  std::thread silent_reads([&] { EXPECT_TRUE(silent->Read(&message) && message.has_content_query()); });
+  RunUntil([&] { return service_.Counts().sent == 1; });
+  silent_reads.join();
+  const auto other = begin(&other_context, "n1");
+  std::thread answering([&] {
+    v1::ToDaemon query;
+    EXPECT_TRUE(other->Read(&query) && query.has_content_query());
+    EXPECT_TRUE(other->Write(content));
+  });
+  while (messages_.size() < 2) {
+    service_.Tick(clock_.Now());
+    queue_.RunUntil(service_.NextDeadline());
+  }
+  answering.join();
+  for (const schedule::FromDaemon& registration : messages_) {
+    EXPECT_EQ(std::get<schedule::Register>(registration).teams.at(0).layout, layout);
+  }
+  silent_context.TryCancel();
+  other_context.TryCancel();
+  RunUntil([this] { return disconnected_.size() == 2; });
 }
 
 TEST_F(DaemonServiceTest, ALongRegisterIsTaken) {

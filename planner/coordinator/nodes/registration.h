@@ -36,6 +36,10 @@ class Registration {
         end_session_(std::move(end_session)) {}
 
   void OnRegister(SessionId session, const schedule::Register& message);
+  // Returns false if OnRegister refuses the daemon whatever teams it has.
+  bool Admits(SessionId session, const schedule::NodeAnnouncement& node) const {
+    return !RefusalOf(session, node).has_value();
+  }
 
  private:
   std::optional<schedule::FailureReport> RefusalOf(SessionId session, const schedule::NodeAnnouncement& node) const;
