@@ -25,6 +25,7 @@ constexpr absl::Duration kProbeTimeMax = absl::Minutes(60);
 absl::Status ProbeRun::Start(const v1::ProbeTopologyRequest& request, v1::ProbeTopologyReply* reply,
                              const CallEnd& done) {
   if (probe_ != nullptr) return absl::FailedPreconditionError("probe: another one is running");
+  if (is_applying_) return absl::FailedPreconditionError("probe: the topology of another one is not in force yet");
   ASSIGN_OR_RETURN(ProbeOptions options, ReadOptions(request));
   const std::optional<topology::Topology> tree = options.tree;
   const absl::Time began = clock_.Now();
@@ -55,9 +56,11 @@ absl::Status ProbeRun::Start(const v1::ProbeTopologyRequest& request, v1::ProbeT
 void ProbeRun::Apply(const ProbeReport& report, bool has_tree, v1::ProbeTopologyReply* reply, const CallEnd& done) {
   const std::string source =
       absl::StrCat("probe of ", report.pairs.size(), " pairs, tree ", has_tree ? "known" : "found");
+  is_applying_ = true;
   topologies_->Apply(
       report.topology, source,
-      [reply, done](const absl::StatusOr<TopologyOutcome>& outcome) {
+      [this, reply, done](const absl::StatusOr<TopologyOutcome>& outcome) {
+        is_applying_ = false;
         if (!outcome.ok()) return done(outcome.status());
         reply->set_applied(true);
         reply->set_version(outcome->version);

@@ -20,7 +20,8 @@
 
 namespace copse::planner {
 
-// A ProbeRun runs one probe at a time. The planner's thread calls its functions.
+// A ProbeRun runs one probe at a time, until what it has found is in force if it is to be. The planner's thread calls
+// its functions.
 class ProbeRun {
  public:
   ProbeRun(TaskQueue* queue, coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker,
@@ -35,7 +36,7 @@ class ProbeRun {
   // Ends the probe early, with what it has; `done` is called then. FAILED_PRECONDITION if none is running.
   absl::Status Stop(const CallEnd& done);
 
-  // Ends the probe, if one is running, since its caller is gone.
+  // Ends the probe, if it still measures, since its caller is gone.
   void Cancel();
 
  private:
@@ -48,7 +49,8 @@ class ProbeRun {
   ClusterPlanMaker* const plan_maker_;
   TopologyHistory* const topologies_;
   const MonotonicClock clock_;
-  std::unique_ptr<TopologyProbe> probe_;
+  std::unique_ptr<TopologyProbe> probe_;  // while it measures
+  bool is_applying_ = false;
   std::vector<CallEnd> stoppers_;  // calls of Stop that wait for its end
 };
 
