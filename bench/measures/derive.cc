@@ -77,7 +77,8 @@ absl::Status RunFormer(const Options& options, const Former& former, const Repor
   RETURN_IF_ERROR(Storm(ranks, kWarmUp).status());
   if (former.stops_planner) cluster.StopPlanner();
   std::vector<double> periods_us, medians_us, p99s_us;
-  for (uint32_t run = 0; run < (options.quick ? 1 : kRuns); ++run) {
+  const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : kRuns;
+  for (uint32_t run = 0; run < runs; ++run) {
     ASSIGN_OR_RETURN(std::vector<double> times_us, Storm(ranks, options.quick ? 50 : kDuplicates));
     periods_us.push_back(times_us.back() / static_cast<double>(times_us.size() - 1));
     times_us.pop_back();
