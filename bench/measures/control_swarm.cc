@@ -215,6 +215,8 @@ class SwarmRun {
     RETURN_IF_ERROR(AskAll("connect 60"));
     ASSIGN_OR_RETURN(const double seconds, Field("seconds"));
     Note(cases_.connect, "time", seconds);
+    ASSIGN_OR_RETURN(const double ended, Field("ended"));
+    Note(cases_.connect, "false losses", ended);
     return absl::OkStatus();
   }
 
@@ -361,6 +363,7 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
     std::string what, metric, unit, note;
   } columns[] = {
       {cases.connect, "time", "s", "planner on one core, all daemons' streams from one process on another"},
+      {cases.connect, "false losses", "1", "streams of registered daemons that ended"},
       {cases.connect, "turn", "ms", turn},
       {cases.idle, "cpu", "%", "of a core, user and system"},
       {cases.idle, "memory", "MB", pss},
