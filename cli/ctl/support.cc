@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/support.h"
 
-#include <sys/stat.h>
+#include <errno.h>
 
 #include <algorithm>
 #include <map>
@@ -13,9 +13,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/check.h"
-#include "base/status_macros.h"
+#include "base/files.h"
 #include "base/units.h"
-#include "cli/command_line/files.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/blank_secrets.h"
 #include "cli/ctl/tar.h"
@@ -90,22 +89,13 @@ void AddAnswer(const Part& part, const std::vector<Verb>& verbs, AdminClient* cl
 
 void AddConfiguration(const std::string& path, size_t number, Bundle* bundle) {
   const std::string name = absl::StrCat("config-", number);
-  const std::optional<std::string> text = cli::ReadFile(path, kConfigBytesMax);
+  const std::optional<std::string> text = ReadFile(path, kConfigBytesMax);
   if (!text.has_value()) return bundle->AddError(name, absl::StrCat("cannot read the file (file=", path, ")"));
   if (text->size() > kConfigBytesMax) {
     return bundle->AddError(
         name, absl::StrCat("the file is too large (file=", path, ", limit=", FormatBytes(kConfigBytesMax), ")"));
   }
   bundle->Add(name, absl::StrCat("# ", path, "\n", BlankSecrets(*text)));
-}
-
-// Writes a file that only this user can read, as it names users and jobs.
-absl::Status WriteOwn(const std::string& path, const std::string& text) {
-  const mode_t before = umask(077);
-  const bool written = cli::WriteFile(path, text);
-  umask(before);
-  if (written) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("cannot write the file (file=", path, ")"));
 }
 
 absl::Status Support(const Arguments& arguments, const std::vector<Verb>& verbs, VerbContext& context) {
@@ -118,7 +108,10 @@ absl::Status Support(const Arguments& arguments, const std::vector<Verb>& verbs,
     AddConfiguration(files->second[i], i + 1, &bundle);
   }
   const std::string archive = bundle.Finish();
-  RETURN_IF_ERROR(WriteOwn(path, archive));
+  // It names users and jobs, so it is for this user alone.
+  if (!ReplaceFile(path, archive, 0600)) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write the file (file=", path, ")"));
+  }
   Json failed = Json::array();
   std::string text =
       absl::StrCat(path, ": ", bundle.files(), " files, ", FormatBytes(static_cast<int64_t>(archive.size())),
