@@ -3,16 +3,19 @@
 #include "daemon/net_devices.h"
 
 #include <arpa/inet.h>
+#include <fnmatch.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {
@@ -26,6 +29,21 @@ std::string Canonical(const std::string& address) {
     if (inet_pton(family, address.c_str(), bytes) == 1) return inet_ntop(family, bytes, text, sizeof(text));
   }
   return "";
+}
+
+// Returns whether UCX may run over IP with this list of transports in UCX_TLS's format: names separated by commas, of
+// which a "^" before the first excludes all. A pattern counts if it may mean tcp, and excludes it only by its name.
+bool MayRunOverIp(absl::string_view ucx_tls) {
+  const bool excludes = absl::ConsumePrefix(&ucx_tls, "^");
+  const std::vector<std::string> names = absl::StrSplit(ucx_tls, ',');
+  const auto says_tcp = [&](absl::string_view name) {
+    name = absl::StripAsciiWhitespace(name);
+    absl::ConsumePrefix(&name, "\\");  // a name that is no alias
+    const std::string lower = absl::AsciiStrToLower(name);
+    if (excludes) return name == "tcp";
+    return lower == "all" || fnmatch(lower.c_str(), "tcp", 0) == 0;
+  };
+  return std::any_of(names.begin(), names.end(), says_tcp) != excludes;
 }
 
 }  // namespace
@@ -85,7 +103,7 @@ absl::StatusOr<TransportChoice> ChooseTransport(const TransportWishes& wishes, c
   ASSIGN_OR_RETURN(choice.net_devices, ChooseNetDevices(network, interfaces));
   choice.ucx_tls = ChooseTransports(ucx_tls, choice.net_devices);
   const std::string ucx_uses = choice.ucx_tls.empty() ? ucx_tls : choice.ucx_tls;
-  const bool is_over_ip = absl::StrContains(ucx_uses, "tcp") || absl::StrContains(ucx_uses, "all");
+  const bool is_over_ip = MayRunOverIp(ucx_uses);
   choice.uses_tcp = wishes.transport == "tcp" || (may_be_tcp && is_over_ip);
   if (!choice.uses_tcp) {
     if (wishes.has_identity && is_over_ip && !wishes.trust_network) {

@@ -101,6 +101,21 @@ TEST_F(ChooseTransportTest, AutoTakesTcpWhereThereIsAnIdentityAndUcxWouldRunOver
   EXPECT_TRUE(Choose(verbs, "all")->uses_tcp);
 }
 
+TEST_F(ChooseTransportTest, AListOfUcxsTransportsIsReadAsUcxReadsIt) {
+  TransportWishes verbs = known_;
+  verbs.network.net_devices = {"mlx5_0:1"};
+  verbs.network.insecure = true;
+  for (const char* over_ip :
+       {"tcp", "all", "rc,tcp", "rc, tcp", "tc*", "*", "\\tcp", "^ib", "^rc,ud", "^sm,\\rc", "^", "^*", "^tc*"}) {
+    EXPECT_TRUE(Choose(verbs, over_ip)->uses_tcp) << over_ip;
+  }
+  for (const char* others : {"", "rc,ud", "rc,ud:aux", "sm,self", "ib", "^tcp", "^\\tcp", "^ib,tcp", "small,tcpx"}) {
+    EXPECT_FALSE(Choose(verbs, others)->uses_tcp) << others;
+  }
+  verbs.transport = "ucx";
+  EXPECT_THAT(Choose(verbs, "^ib"), FailsWith(absl::StatusCode::kInvalidArgument, "transport: ", "trust_network"));
+}
+
 TEST_F(ChooseTransportTest, TcpNeedsAnIdentityAndAnAddress) {
   TransportWishes wishes = plain_;
   wishes.transport = "tcp";

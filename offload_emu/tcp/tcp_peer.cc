@@ -25,7 +25,7 @@ void PeerLane::NoteFailedDial(absl::Time now, bool was_refused, const absl::Stat
   dial_at = now + pause;
   pause = std::min(2 * pause, kPauseMax);
   refused = was_refused ? refused + 1 : 0;
-  denied += why.code() == absl::StatusCode::kPermissionDenied ? 1 : 0;
+  denied = why.code() == absl::StatusCode::kPermissionDenied ? denied + 1 : 0;
 }
 
 bool TcpPeer::TakeSession(const WireHello& hello) {
