@@ -12,6 +12,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -67,6 +68,7 @@ class Server final : public grpc::CallbackGenericService {
       explicit Answer(const grpc::Status& status) { Finish(status); }
       void OnDone() override { delete this; }
     };
+    ++calls;
     const absl::StatusOr<Principal> caller = authorizer.Authorize(*context, context->method());
     if (caller.ok()) last = *caller;
     // A unary call without a reply is an error, so the answer is one in any case.
@@ -76,6 +78,7 @@ class Server final : public grpc::CallbackGenericService {
   const Authorizer authorizer;
   std::string address;
   Principal last;  // the last one that was let in
+  std::atomic<int> calls = 0;
 
  private:
   std::unique_ptr<grpc::Server> server_;
@@ -185,22 +188,36 @@ TEST(AuthorizerTest, WithoutAnIdentityEveryCallerIsLetIn) {
 }
 
 TEST(AuthorizerTest, ARefusedClientIsToldWhy) {
-  const emu::TestAuthority other;
   Server server(Of("planner", "p1"));
-  EXPECT_THAT(CallBy(Careless({}), server.address),
-              FailsWith(kUnauthenticated, "no certificate was shown", "tls_cert", "wanted=spiffe://test/ROLE/NAME"));
   const auto call = [&](const emu::TestAuthority& authority, const emu::TestCertificateOptions& options) {
     return CallBy(Careless(WriteIdentity(authority, "careless", options)), server.address);
   };
   EXPECT_EQ(call(Authority(), {.uri = "spiffe://test/viewer/x"}), absl::OkStatus());
   EXPECT_THAT(call(Authority(), {.uri = "spiffe://test/viewer/x", .days = -1}),
               FailsWith(kUnauthenticated, "spiffe://test/viewer/x", "has expired", "ended="));
-  EXPECT_THAT(call(other, {.uri = "spiffe://test/viewer/x"}),
-              FailsWith(kUnauthenticated, "spiffe://test/viewer/x", "not signed by an authority of tls_ca"));
   EXPECT_THAT(call(Authority(), {.uri = "spiffe://elsewhere/viewer/x"}),
               FailsWith(kUnauthenticated, "another domain", "domain=elsewhere", "wanted=test"));
   EXPECT_THAT(call(Authority(), {}), FailsWith(kUnauthenticated, "without a URI", "wanted=spiffe://DOMAIN/ROLE/NAME"));
   EXPECT_THAT(call(Authority(), {.uri = "spiffe://test/king/x"}), FailsWith(kDenied, "role=king", "known="));
+}
+
+TEST(AuthorizerTest, AStrangersHandshakeEnds) {
+  const emu::TestAuthority other;
+  const std::shared_ptr<const Identity> planner = Of("planner", "p1");
+  Server server(planner);
+  EXPECT_THAT(planner->CheckSigned({}),
+              FailsWith(kUnauthenticated, "no certificate was shown", "tls_cert", "wanted=spiffe://test/ROLE/NAME"));
+  const config::TlsFiles foreign = WriteIdentity(other, "foreign", {.uri = "spiffe://test/viewer/x"});
+  for (const config::TlsFiles& files : {config::TlsFiles{}, foreign}) {
+    const absl::Status refused = CallBy(Careless(files), server.address);
+    EXPECT_EQ(refused.code(), kUnavailable) << refused;
+    EXPECT_EQ(WhyUnreachable(refused, true),
+              "the server has closed the connection: is this certificate's authority in its tls_ca?")
+        << refused;
+  }
+  EXPECT_EQ(server.calls, 0);
+  EXPECT_EQ(Call(Of("viewer", "bob"), server), absl::OkStatus());
+  EXPECT_EQ(server.calls, 1);
 }
 
 TEST(AuthorizerTest, AClientBelievesOnlyAPlanner) {

@@ -29,6 +29,7 @@ namespace copse::rpc {
 namespace {
 
 constexpr absl::Duration kWarnOfEndEvery = absl::Hours(24);
+constexpr absl::Duration kWarnOfStrangersEvery = absl::Minutes(1);
 constexpr char kWantedUri[] = "spiffe://DOMAIN/ROLE/NAME";
 
 using x509::AddAuthorities;
@@ -53,6 +54,8 @@ absl::Time TimeOf(const ASN1_TIME* time) {
 }
 
 std::string Day(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()); }
+
+std::string Shown(const std::string& uri) { return uri.empty() ? "without a URI" : uri; }
 
 absl::StatusOr<Store> MakeStore(const config::TlsTexts& texts) {
   Store store(X509_STORE_new());
@@ -92,8 +95,20 @@ std::string Wrong(int error, const X509* certificate) {
   }
 }
 
+using Judged = Identity::Judged;
+
+void SetUp(X509_STORE_CTX* context, Judged judged, int purpose) {
+  X509_VERIFY_PARAM* const parameters = X509_STORE_CTX_get0_param(context);
+  if (judged != Judged::kAnew) X509_VERIFY_PARAM_set_flags(parameters, X509_V_FLAG_NO_CHECK_TIME);
+  if (judged == Judged::kSignaturesAlone) {
+    X509_VERIFY_PARAM_clear_flags(parameters, X509_V_FLAG_CRL_CHECK);
+  } else {
+    X509_STORE_CTX_set_purpose(context, purpose);
+  }
+}
+
 // Returns OK if the certificate is to be believed, else what is wrong with it.
-absl::Status Verify(X509_STORE* store, X509* certificate, const std::string& chain_text, int purpose) {
+absl::Status Verify(X509_STORE* store, X509* certificate, const std::string& chain_text, int purpose, Judged judged) {
   const CertificateStack chain(sk_X509_new_null());
   const Bio reader = Reader(chain_text);
   while (Certificate next = ReadCertificate(reader.get())) sk_X509_push(chain.get(), next.release());
@@ -101,11 +116,16 @@ absl::Status Verify(X509_STORE* store, X509* certificate, const std::string& cha
   if (X509_STORE_CTX_init(context.get(), store, certificate, chain.get()) != 1) {
     return absl::UnauthenticatedError("cannot be checked");
   }
-  X509_STORE_CTX_set_purpose(context.get(), purpose);
+  SetUp(context.get(), judged, purpose);
   const bool valid = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
   if (valid) return absl::OkStatus();
   return absl::UnauthenticatedError(Wrong(X509_STORE_CTX_get_error(context.get()), certificate));
+}
+
+PeerCertificate ShownIn(const grpc::experimental::TlsCustomVerificationCheckRequest& request) {
+  const auto text = [](grpc::string_ref ref) { return std::string(ref.data(), ref.size()); };
+  return {text(request.peer_cert()), text(request.peer_cert_full_chain())};
 }
 
 // A ServerVerifier lets a client connect only to servers that have one of the roles.
@@ -116,9 +136,7 @@ class ServerVerifier final : public grpc::experimental::ExternalCertificateVerif
 
   bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* sync_status) override {
-    const auto text = [](grpc::string_ref ref) { return std::string(ref.data(), ref.size()); };
-    const absl::StatusOr<CheckedPeer> peer =
-        identity_->Check({text(request->peer_cert()), text(request->peer_cert_full_chain())}, /*as_client=*/false);
+    const absl::StatusOr<CheckedPeer> peer = identity_->Check(ShownIn(*request), /*as_client=*/false);
     *sync_status = ToGrpc(peer.ok() ? CheckRole(peer->id) : peer.status());
     return true;
   }
@@ -133,6 +151,35 @@ class ServerVerifier final : public grpc::experimental::ExternalCertificateVerif
 
   const std::shared_ptr<const Identity> identity_;
   const std::vector<std::string> roles_;
+};
+
+// A ClientVerifier ends the handshakes of strangers. gRPC tells it no addresses.
+class ClientVerifier final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  explicit ClientVerifier(std::shared_ptr<const Identity> identity) : identity_(std::move(identity)) {}
+
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
+              grpc::Status* sync_status) override {
+    const absl::Status known = identity_->CheckSigned(ShownIn(*request));
+    if (!known.ok() && IsDue()) COPSE_LOG(kWarning, "a connection is refused: ", known.message());
+    *sync_status = ToGrpc(known);
+    return true;
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
+
+ private:
+  // Returns whether this is the first refusal for a while.
+  bool IsDue() {
+    const absl::Time now = absl::Now();
+    const MutexLock lock(&mutex_);
+    if (now < next_warning_) return false;
+    next_warning_ = now + kWarnOfStrangersEvery;
+    return true;
+  }
+
+  const std::shared_ptr<const Identity> identity_;
+  Mutex mutex_;
+  absl::Time next_warning_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace
@@ -195,7 +242,8 @@ absl::Status Identity::CheckSelf(const std::vector<std::string>& roles) {
     return absl::InvalidArgumentError(absl::StrCat("tls_cert: has another role ", where, ", role=", id->role,
                                                    ", wanted=", absl::StrJoin(roles, " or "), ")"));
   }
-  const absl::Status valid = Verify(store_.get(), certificate.get(), texts_.certificate, X509_PURPOSE_ANY);
+  const absl::Status valid =
+      Verify(store_.get(), certificate.get(), texts_.certificate, X509_PURPOSE_ANY, Judged::kAnew);
   if (valid.ok()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("tls_cert: ", valid.message(), " ", where, ", tls_ca=", files_.authorities, ")"));
@@ -261,28 +309,43 @@ absl::Time Identity::ends() const {
   return certificate == nullptr ? absl::InfinitePast() : TimeOf(X509_get0_notAfter(certificate.get()));
 }
 
-absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as_client) const {
-  const auto refused = [](const auto&... words) { return absl::UnauthenticatedError(absl::StrCat(words...)); };
-  const Certificate certificate = ReadCertificate(Reader(peer.certificate).get());
+absl::StatusOr<Certificate> Identity::Judge(const PeerCertificate& peer, int purpose, Judged judged) const {
+  Certificate certificate = ReadCertificate(Reader(peer.certificate).get());
   if (certificate == nullptr) {
-    return refused("no certificate was shown: set tls_cert, tls_key and tls_ca (wanted=spiffe://", self_.domain,
-                   "/ROLE/NAME)");
+    return absl::UnauthenticatedError(absl::StrCat(
+        "no certificate was shown: set tls_cert, tls_key and tls_ca (wanted=spiffe://", self_.domain, "/ROLE/NAME)"));
   }
-  const std::string uri = UriOf(certificate.get());
-  const std::string shown = uri.empty() ? "without a URI" : uri;
   std::shared_ptr<X509_STORE> store;
   {
     const MutexLock lock(&mutex_);
     Refresh();
     store = store_;
   }
-  const absl::Status valid =
-      Verify(store.get(), certificate.get(), peer.chain, as_client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER);
-  if (!valid.ok()) return refused("certificate ", shown, " ", valid.message());
+  const absl::Status valid = Verify(store.get(), certificate.get(), peer.chain, purpose, judged);
+  if (valid.ok()) return certificate;
+  return absl::UnauthenticatedError(
+      absl::StrCat("certificate ", Shown(UriOf(certificate.get())), " ", valid.message()));
+}
+
+absl::Status Identity::CheckSigned(const PeerCertificate& client) const {
+  return Judge(client, X509_PURPOSE_ANY, Judged::kSignaturesAlone).status();
+}
+
+absl::Status Identity::StillBelieves(const PeerCertificate& client) const {
+  return Judge(client, X509_PURPOSE_SSL_CLIENT, Judged::kAgain).status();
+}
+
+absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as_client) const {
+  const auto refused = [](const auto&... words) { return absl::UnauthenticatedError(absl::StrCat(words...)); };
+  ASSIGN_OR_RETURN(const Certificate certificate,
+                   Judge(peer, as_client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER, Judged::kAnew));
+  const std::string uri = UriOf(certificate.get());
   const std::optional<SpiffeId> id = ParseSpiffeId(uri);
-  if (!id.has_value()) return refused("certificate ", shown, " names no role (wanted=", kWantedUri, ", one URI)");
+  if (!id.has_value()) {
+    return refused("certificate ", Shown(uri), " names no role (wanted=", kWantedUri, ", one URI)");
+  }
   if (id->domain != self_.domain) {
-    return refused("certificate ", shown, " is of another domain (domain=", id->domain, ", wanted=", self_.domain, ")");
+    return refused("certificate ", uri, " is of another domain (domain=", id->domain, ", wanted=", self_.domain, ")");
   }
   return CheckedPeer{*id, TimeOf(X509_get0_notAfter(certificate.get()))};
 }
@@ -290,7 +353,9 @@ absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as
 std::shared_ptr<grpc::ServerCredentials> Identity::ForServer() const {
   grpc::experimental::TlsServerCredentialsOptions options(provider_);
   options.watch_identity_key_cert_pairs();
-  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
+  options.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);  // ClientVerifier does
+  options.set_certificate_verifier(
+      grpc::experimental::ExternalCertificateVerifier::Create<ClientVerifier>(shared_from_this()));
   return grpc::experimental::TlsServerCredentials(options);
 }
 
@@ -306,6 +371,17 @@ std::shared_ptr<grpc::ChannelCredentials> Identity::ForChannel(std::vector<std::
   return grpc::experimental::TlsCredentials(options);
 }
 
+namespace {
+
+// Returns whether the server has ended the connection before it could be used.
+bool IsClosedEarly(std::string_view message) {
+  if (!absl::StartsWith(AbslView(message), "failed to connect")) return false;
+  return absl::EndsWith(AbslView(message), "Socket closed") || absl::EndsWith(AbslView(message), "Broken pipe") ||
+         absl::EndsWith(AbslView(message), "Connection reset by peer");
+}
+
+}  // namespace
+
 std::string WhyUnreachable(const absl::Status& status, bool encrypted) {
   const std::string_view message = StdView(status.message());
   for (const std::string_view before :
@@ -316,8 +392,9 @@ std::string WhyUnreachable(const absl::Status& status, bool encrypted) {
   if (encrypted && absl::StrContains(AbslView(message), "wrong version number")) {
     return "the server does not speak TLS: has it tls_cert?";
   }
-  if (!encrypted && absl::EndsWith(AbslView(message), "Socket closed")) {
-    return "the server has closed the connection: does it want TLS, with a certificate?";
+  if (IsClosedEarly(message)) {
+    return encrypted ? "the server has closed the connection: is this certificate's authority in its tls_ca?"
+                     : "the server has closed the connection: does it want TLS, with a certificate?";
   }
   return message.empty() ? "no connection" : std::string(message);
 }

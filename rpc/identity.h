@@ -16,6 +16,7 @@
 #include "base/config/tls_files.h"
 #include "base/mutex.h"
 #include "base/spiffe_id.h"
+#include "base/x509.h"
 
 struct x509_store_st;
 namespace grpc {
@@ -42,8 +43,9 @@ struct CheckedPeer {
 // An Identity is a program's certificate with its key, and the authorities that it believes. The files are read again
 // every kRefresh: new ones are used for new connections, without a restart. Thread-safe.
 //
-// gRPC's handshake asks a peer for a certificate and leaves judging it to Check. A client's check ends the handshake; a
-// server's is made before each call (Authorizer), since only there can a refused peer be told why.
+// gRPC's handshake asks a peer for a certificate and leaves judging it to this class. A client's check ends the
+// handshake. A server's handshake ends the connections of strangers; whom an authority knows is checked before each
+// call (Authorizer), since only there can a refused peer be told why.
 class Identity : public std::enable_shared_from_this<Identity> {
  public:
   static constexpr absl::Duration kRefresh = absl::Seconds(10);
@@ -64,6 +66,11 @@ class Identity : public std::enable_shared_from_this<Identity> {
   // Returns who the peer is. UNAUTHENTICATED unless it has a certificate that is valid now, signed by an authority of
   // tls_ca, not revoked, and of this program's domain. `as_client`: the peer is the client of its connection.
   absl::StatusOr<CheckedPeer> Check(const PeerCertificate& peer, bool as_client) const;
+  // Checks again, for a new list or authority, a client that Check believed when its connection began. Neither its
+  // certificate's end nor a list's counts: it has proven who it is.
+  absl::Status StillBelieves(const PeerCertificate& client) const;
+  // UNAUTHENTICATED unless an authority of tls_ca has signed the client's certificate, be it revoked or too old.
+  absl::Status CheckSigned(const PeerCertificate& client) const;
   // Returns a number that grows when Check may judge otherwise than before because of the files: another authority, or
   // another revocation list.
   uint64_t generation() const;
@@ -72,10 +79,17 @@ class Identity : public std::enable_shared_from_this<Identity> {
   // Returns when this program's certificate ends.
   absl::Time ends() const;
 
-  // A server with these credentials asks for a certificate, and leaves judging it to its Authorizer.
+  // A server with these credentials has connections with clients that CheckSigned believes, and leaves judging them
+  // further to its Authorizer.
   std::shared_ptr<grpc::ServerCredentials> ForServer() const;
   // A channel with these credentials connects only to servers that have one of the roles. Host names are not compared.
   std::shared_ptr<grpc::ChannelCredentials> ForChannel(std::vector<std::string> roles) const;
+
+  enum class Judged : uint8_t {
+    kAnew,
+    kAgain,            // its time does not matter
+    kSignaturesAlone,  // neither time nor revocation nor purpose matter
+  };
 
  private:
   Identity(config::TlsFiles files, absl::Duration refresh) : files_(std::move(files)), refresh_(refresh) {}
@@ -84,6 +98,7 @@ class Identity : public std::enable_shared_from_this<Identity> {
   void WarnOfOwnEnd(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Read() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckSelf(const std::vector<std::string>& roles);
+  absl::StatusOr<x509::Certificate> Judge(const PeerCertificate& peer, int purpose, Judged judged) const;
 
   const config::TlsFiles files_;
   const absl::Duration refresh_;

@@ -96,9 +96,12 @@ absl::StatusOr<std::unique_ptr<NetworkListener>> NetworkListener::Open(std::stri
   }
   opened->key_ = std::string(key);
   opened->address_ = absl::StrCat(address.substr(0, address.rfind(':')), ":", PortOf(opened->listeners_.front().get()));
-  // Without it gRPC waits two minutes.
-  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                              static_cast<int>(absl::ToInt64Milliseconds(options.handshake)));
+  const auto set_ms = [&](const char* argument, absl::Duration time) {
+    builder->AddChannelArgument(argument, static_cast<int>(absl::ToInt64Milliseconds(time)));
+  };
+  set_ms(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, options.handshake);  // without it gRPC waits two minutes
+  set_ms(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.idle);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsAtOnceMax);
   opened->acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, server_credentials);
   return opened;

@@ -29,7 +29,12 @@ absl::StatusOr<std::vector<UniqueFd>> ListenOn(std::string_view key, const std::
 struct NetworkListenerOptions {
   absl::Duration handshake = absl::Seconds(10);       // a connection has to finish its handshake in this time
   absl::Duration silence = absl::InfiniteDuration();  // and to take what it is sent
+  absl::Duration idle = absl::Minutes(10);            // and ends after this time without a call
 };
+
+// A connection has at most this many calls at a time; more wait at the client. gRPC reads a request as a whole, up to
+// kMessageBytesMax, before anybody is asked whether its caller may make it.
+inline constexpr int kCallsAtOnceMax = 32;
 
 // A NetworkListener accepts connections and gives them to a gRPC server. Those for which there is no descriptor are
 // closed, or wait (accept_loop.h).

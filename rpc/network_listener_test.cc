@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/network_listener.h"
 
+#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,9 +45,9 @@ TEST(ListenOnTest, SaysWhyAServerCannotListen) {
 class NetworkListenerTest : public ::testing::Test {
  protected:
   // A server without services on loopback.
-  void Start() {
+  void Start(const NetworkListenerOptions& options = {}) {
     grpc::ServerBuilder builder;
-    auto opened = NetworkListener::Open("listen", "127.0.0.1:0", CredentialsFactory({}), {}, &builder);
+    auto opened = NetworkListener::Open("listen", "127.0.0.1:0", CredentialsFactory({}), options, &builder);
     ASSERT_TRUE(opened.ok()) << opened.status();
     listener_ = *std::move(opened);
     builder.RegisterCallbackGenericService(&service_);
@@ -129,6 +132,37 @@ TEST_F(NetworkListenerTest, StrangersLeaveDescriptorsToOthers) {
     is_served = IsServed(other);
   }
   EXPECT_TRUE(is_served);
+}
+
+// Returns what the server's first frame, its settings (RFC 9113, section 6.5), say of the one with this number; 0:
+// nothing.
+uint32_t SettingIn(const UniqueFd& fd, uint8_t number) {
+  uint8_t frame[512];
+  const auto receive = [&](size_t bytes) { return recv(fd.get(), frame, bytes, MSG_WAITALL) == ssize_t(bytes); };
+  if (!receive(9) || frame[3] != 4) return 0;
+  const size_t bytes = std::min<size_t>(sizeof(frame), frame[1] << 8 | frame[2]);
+  if (!receive(bytes)) return 0;
+  for (const uint8_t* each = frame; each + 6 <= frame + bytes; each += 6) {
+    if (each[1] == number) return uint32_t{each[2]} << 24 | each[3] << 16 | each[4] << 8 | each[5];
+  }
+  return 0;
+}
+
+TEST_F(NetworkListenerTest, AConnectionHasFewCallsAtATime) {
+  Start();
+  const UniqueFd client = Socket();
+  Connect(client);
+  constexpr uint8_t kMaxConcurrentStreams = 3;
+  EXPECT_EQ(SettingIn(client, kMaxConcurrentStreams), uint32_t{kCallsAtOnceMax});
+}
+
+TEST_F(NetworkListenerTest, AConnectionWithoutACallEnds) {
+  Start({.idle = absl::Milliseconds(100)});
+  const auto channel = grpc::CreateChannel(listener_->address(), grpc::InsecureChannelCredentials());
+  const auto patience = [] { return absl::ToChronoTime(absl::Now() + absl::Seconds(20)); };
+  ASSERT_TRUE(channel->WaitForConnected(patience()));
+  EXPECT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, patience()));
+  EXPECT_TRUE(channel->WaitForConnected(patience())) << "the next call connects anew";
 }
 
 }  // namespace

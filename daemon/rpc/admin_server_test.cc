@@ -119,8 +119,16 @@ TEST_F(AdminServerTest, StatusComesFromTheLoop) {
   EXPECT_EQ(answer.latencies(0).count(0), 2u);
 }
 
-// One request of many at once.
+// One request of many at once, each over a connection of its own.
 struct Question {
+  explicit Question(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    stub = v1::NodeAdminService::NewStub(
+        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  }
+
+  std::unique_ptr<v1::NodeAdminService::Stub> stub;
   grpc::ClientContext context;
   v1::StatusRequest request;
   v1::StatusAnswer answer;
@@ -132,13 +140,14 @@ TEST_F(AdminServerTest, ManyWhoAskAreAnsweredAtOnce) {
   std::map<grpc::StatusCode, int> ends;
   std::vector<std::unique_ptr<Question>> questions;
   for (size_t i = 0; i < AdminServer::kStatusesMax + 3; ++i) {
-    Question& question = *questions.emplace_back(std::make_unique<Question>());
+    Question& question = *questions.emplace_back(std::make_unique<Question>(server_->address()));
     question.context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    stub_->async()->Status(&question.context, &question.request, &question.answer, [&](const grpc::Status& status) {
-      MutexLock lock(&mutex);
-      ++ends[status.error_code()];
-      changed.NotifyAll();
-    });
+    question.stub->async()->Status(&question.context, &question.request, &question.answer,
+                                   [&](const grpc::Status& status) {
+                                     MutexLock lock(&mutex);
+                                     ++ends[status.error_code()];
+                                     changed.NotifyAll();
+                                   });
   }
   const auto await = [&](grpc::StatusCode code, int count) {
     MutexLock lock(&mutex);

@@ -2,6 +2,8 @@
 //
 // The planner with certificates and sockets: who may do what.
 #include <gmock/gmock.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -222,6 +224,24 @@ TEST_F(PlannerTlsTest, ARevokedNodesStreamEnds) {
   EXPECT_NE(good.Form(1, "team", "job"), TeamId(0)) << "the other stream goes on";
 }
 
+TEST_F(PlannerTlsTest, AStreamOutlivesItsCertificate) {
+  Start();
+  const absl::Time ends = absl::Now() + absl::Seconds(3);
+  Daemon brief(life_->address(),
+               Of(rpc::WriteIdentity(authority_, "brief", {.uri = "spiffe://test/node/n1", .seconds = 2})));
+  ASSERT_EQ(brief.Register("n1"), absl::OkStatus());
+  Daemon bad(life_->address(),
+             Of(rpc::WriteIdentity(authority_, "bad", {.uri = "spiffe://test/node/n2", .serial = 66})));
+  ASSERT_EQ(bad.Register("n2"), absl::OkStatus());
+  for (int team = 0; absl::Now() < ends; ++team) {
+    ASSERT_NE(brief.Form(1, absl::StrCat("team ", team), "job"), TeamId(0));
+  }
+  rpc::WriteSecretFile(revoked_ + "/list.pem", authority_.Revoke({66}));
+  kill(getpid(), SIGHUP);
+  EXPECT_THAT(bad.AwaitEnd(), FailsWith(kUnauthenticated, "spiffe://test/node/n2", "is revoked"));
+  EXPECT_NE(brief.Form(1, "last", "job"), TeamId(0));
+}
+
 // A StrangerSocket is a connection to the planner that has no certificate.
 UniqueFd StrangerSocket(const std::string& address) {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -231,6 +251,18 @@ UniqueFd StrangerSocket(const std::string& address) {
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
   return fd;
+}
+
+TEST_F(PlannerTlsTest, WithoutACertificateThereIsNoConnection) {
+  Start();
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_verify_server_certs(false);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+  v1::ListNodesReply nodes;
+  const absl::Status refused =
+      Call(life_->address(), grpc::experimental::TlsCredentials(options), &Stub::ListNodes, {}, &nodes);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
 }
 
 TEST_F(PlannerTlsTest, ConnectionsThatSayNothingEndAndKeepNobodyOut) {

@@ -176,8 +176,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   // Ends the stream unless its certificate is still believed.
   void CheckPeer() {
     if (caller_.certificate.certificate.empty()) return;
-    const absl::Status status =
-        service_->authorizer_->identity()->Check(caller_.certificate, /*as_client=*/true).status();
+    const absl::Status status = service_->authorizer_->identity()->StillBelieves(caller_.certificate);
     if (status.ok()) return;
     service_->authorizer_->LogRefusal(caller_.peer, status);
     End(rpc::ToGrpc(status));

@@ -73,7 +73,8 @@ class Life {
   const std::string& address() const { return address_; }
   std::shared_ptr<grpc::Channel> Channel() const {
     grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // the window of a stream that is not read stays small
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);            // the window of a stream that is not read stays small
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own, as another program has
     return grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);
   }
 
