@@ -5,9 +5,11 @@
 #include <google/protobuf/generated_message_reflection.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "proto/copse/v1/admin_service.pb.h"
 #include "proto/copse/v1/daemon_service.pb.h"
@@ -68,6 +70,27 @@ TEST(MethodRolesTest, TheWallsStand) {
       for (const Role role : kRoles) EXPECT_EQ(MayCall(row, role), role == Role::kNode) << RoleName(role);
     }
   }
+}
+
+// Whatever more than a viewer is wanted for, and who is wanted.
+TEST(MethodRolesTest, WhoMayChangeThingsStaysAsItIs) {
+  const std::map<std::string_view, Role> wanted = {{"/copse.v1.AdminService/ImportTopology", Role::kAdministrator},
+                                                   {"/copse.v1.AdminService/RemoveNode", Role::kAdministrator},
+                                                   {"/copse.v1.AdminService/SaveState", Role::kAdministrator},
+                                                   {"/copse.v1.AdminService/AdoptState", Role::kAdministrator},
+                                                   {"/copse.v1.AdminService/DrainNode", Role::kOperator},
+                                                   {"/copse.v1.AdminService/ReplanTeam", Role::kOperator},
+                                                   {"/copse.v1.AdminService/ProbeTopology", Role::kOperator},
+                                                   {"/copse.v1.AdminService/StopProbe", Role::kOperator},
+                                                   {"/copse.v1.AdminService/ListAudit", Role::kOperator},
+                                                   {"/copse.v1.AdminService/GetTrace", Role::kOperator},
+                                                   {"/copse.v1.AdminService/BreakTeam", Role::kOwner}};
+  std::map<std::string_view, Role> found;
+  for (const MethodRow& row : MethodRows()) {
+    if (row.people.has_value() && *row.people != Role::kViewer) found[row.method] = *row.people;
+    EXPECT_TRUE(!row.changes || wanted.contains(row.method)) << row.method;
+  }
+  EXPECT_EQ(found, wanted);
 }
 
 TEST(MethodRolesTest, CertificatesNameRoles) {
