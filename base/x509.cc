@@ -14,6 +14,12 @@ Certificate ReadCertificate(BIO* reader) {
   return certificate;
 }
 
+RevocationList ReadRevocationList(BIO* reader) {
+  RevocationList list(PEM_read_bio_X509_CRL(reader, nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  return list;
+}
+
 PrivateKey ReadPrivateKey(const std::string& text) {
   return PrivateKey(PEM_read_bio_PrivateKey(Reader(text).get(), nullptr, nullptr, nullptr));
 }
@@ -28,10 +34,7 @@ int AddAuthorities(X509_STORE* store, const std::string& text) {
 int AddRevocationLists(X509_STORE* store, const std::string& text) {
   const Bio reader = Reader(text);
   int added = 0;
-  while (const RevocationList next{PEM_read_bio_X509_CRL(reader.get(), nullptr, nullptr, nullptr)}) {
-    added += X509_STORE_add_crl(store, next.get());
-  }
-  ERR_clear_error();
+  while (const RevocationList next = ReadRevocationList(reader.get())) added += X509_STORE_add_crl(store, next.get());
   if (added > 0) X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
   return added;
 }

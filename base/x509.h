@@ -35,6 +35,9 @@ Bio Reader(const std::string& text);
 // Returns the next certificate, or nullptr. OpenSSL's queue of errors is left empty: it has the end of the text as one.
 Certificate ReadCertificate(BIO* reader);
 
+// Returns the next revocation list, or nullptr, likewise.
+RevocationList ReadRevocationList(BIO* reader);
+
 // Returns nullptr if the text holds no key that can be read; OpenSSL's queue of errors tells why.
 PrivateKey ReadPrivateKey(const std::string& text);
 

@@ -452,6 +452,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
     status->counters["wire.refused"] = wire.refused;
     status->counters["wire.dropped"] = wire.dropped;
   }
+  if (identity_ != nullptr) identity_->AppendCounters(&status->counters);
   status->counters["process.clock_at_ms"] = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
   status->counters["process.cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(ProcessCpuTime()));
 }

@@ -25,9 +25,10 @@ struct DataIdentity::Read {
 
 absl::StatusOr<std::shared_ptr<const emu::TlsIdentity>> DataIdentity::Read::Again() {
   ASSIGN_OR_RETURN(const config::TlsTexts texts, config::ReadTlsFiles(files));
-  const size_t now = absl::HashOf(texts.certificate, texts.key, texts.authorities, texts.revoked);
+  const std::string revoked = texts.revoked();
+  const size_t now = absl::HashOf(texts.certificate, texts.key, texts.authorities, revoked);
   if (now == fingerprint && !node.empty()) return nullptr;
-  auto identity = emu::TlsIdentity::FromCertificates(texts.certificate, texts.key, texts.authorities, texts.revoked);
+  auto identity = emu::TlsIdentity::FromCertificates(texts.certificate, texts.key, texts.authorities, revoked);
   if (!identity.ok()) {
     return absl::Status(identity.status().code(),
                         absl::StrCat("tls_cert: ", identity.status().message(), " (tls_cert=", files.certificate, ")"));

@@ -11,13 +11,22 @@
 #include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/tcp/testing/test_authority.h"
@@ -220,6 +229,29 @@ TEST(AuthorizerTest, AStrangersHandshakeEnds) {
   EXPECT_EQ(server.calls, 1);
 }
 
+// Returns whether a client with such versions of TLS alone, and without a certificate, gets through its part of the
+// handshake: the server judges the client later.
+bool Greets(const std::string& address, int version) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  SSL_CTX_set_security_level(context.get(), 0);  // else OpenSSL itself refuses old versions
+  SSL_CTX_set_min_proto_version(context.get(), version);
+  SSL_CTX_set_max_proto_version(context.get(), version);
+  BIO* const connection = BIO_new_ssl_connect(context.get());
+  BIO_set_conn_hostname(connection, address.c_str());
+  const bool greets = BIO_do_connect(connection) == 1 && BIO_do_handshake(connection) == 1;
+  ERR_clear_error();
+  BIO_free_all(connection);
+  return greets;
+}
+
+TEST(AuthorizerTest, TlsBefore12IsNotSpoken) {
+  Server server(Of("planner", "p1"));
+  EXPECT_TRUE(Greets(server.address, TLS1_3_VERSION));
+  EXPECT_TRUE(Greets(server.address, TLS1_2_VERSION));
+  EXPECT_FALSE(Greets(server.address, TLS1_1_VERSION));
+  EXPECT_FALSE(Greets(server.address, TLS1_VERSION));
+}
+
 TEST(AuthorizerTest, AClientBelievesOnlyAPlanner) {
   const emu::TestAuthority other;
   const std::shared_ptr<const Identity> client = Of("viewer", "bob");
@@ -288,10 +320,73 @@ TEST(IdentityTest, NewFilesAreUsedWithoutARestart) {
   WriteSecretFile(files.revoked + "/list.pem", "nonsense");
   EXPECT_THAT((*identity)->Check({peer.certificate, ""}, true), FailsWith(kUnauthenticated, "is revoked"))
       << "a file that cannot be read changes nothing";
-  const absl::Time ends = (*identity)->ends();
+  const absl::Time ends = (*identity)->ends().certificate;
   WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}));
   WriteIdentity(Authority(), "planner-p1", {.uri = "spiffe://test/planner/p1", .days = 5});
-  EXPECT_GT((*identity)->ends(), ends + absl::Hours(24 * 3));
+  (*identity)->Reread();
+  EXPECT_GT((*identity)->ends().certificate, ends + absl::Hours(24 * 3));
+}
+
+// Returns what a program logs that reads these files a second time.
+std::string LoggedFor(const config::TlsFiles& files) {
+  const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
+  EXPECT_TRUE(identity.ok()) << identity.status();
+  ::testing::internal::CaptureStderr();
+  (*identity)->Reread();
+  (*identity)->Reread();
+  return ::testing::internal::GetCapturedStderr();
+}
+
+size_t LinesWith(const std::string& text, const std::string& part) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  return static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
+    return absl::StrContains(line, part) && absl::StrContains(line, "ends=");
+  }));
+}
+
+TEST(IdentityTest, WhatEndsSoonIsLoggedOnceInAWhile) {
+  const auto write = [](int days) {
+    return WriteIdentity(Authority(), "ending", {.uri = "spiffe://test/node/n1", .days = days});
+  };
+  config::TlsFiles files = write(15);
+  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/ending");
+  std::filesystem::create_directory(files.revoked);
+  const std::string list = files.revoked + "/list.pem";
+  WriteSecretFile(list, Authority().Revoke({}, 8));
+  EXPECT_EQ(LinesWith(LoggedFor(files), "="), 0u);
+  write(14);
+  EXPECT_EQ(LinesWith(LoggedFor(files), "tls_cert=" + files.certificate), 1u);
+  WriteSecretFile(list, Authority().Revoke({}, 7));
+  EXPECT_EQ(LinesWith(LoggedFor(files), "tls_crl_dir=" + list), 1u);
+  // Of an authority's lists the one that lasts longest counts.
+  WriteSecretFile(files.revoked + "/newer.pem", Authority().Revoke({}, 30));
+  EXPECT_EQ(LinesWith(LoggedFor(files), "tls_crl_dir="), 0u);
+  // Another authority's list is one of its own.
+  const std::string other = files.revoked + "/other.pem";
+  WriteSecretFile(other, emu::TestAuthority("another").Revoke({}, 2));
+  EXPECT_EQ(LinesWith(LoggedFor(files), "tls_crl_dir=" + other), 1u);
+}
+
+TEST(IdentityTest, ANodesCertificateThatEndsSoonIsLogged) {
+  for (const auto& [days, lines] : {std::pair(15, 0u), {13, 1u}, {-1, 1u}}) {
+    ::testing::internal::CaptureStderr();
+    WarnOfEnd("node n7", absl::Now() + absl::Hours(24 * days));
+    EXPECT_EQ(LinesWith(::testing::internal::GetCapturedStderr(), "node n7"), lines) << days;
+  }
+}
+
+TEST(IdentityTest, CountersSayWhatEnds) {
+  config::TlsFiles files = WriteRole(Authority(), "node", "counted");
+  std::map<std::string, uint64_t> counters;
+  Opened(files)->AppendCounters(&counters);
+  const auto in_a_day = static_cast<uint64_t>(absl::ToUnixSeconds(absl::Now() + absl::Hours(24)));
+  EXPECT_NEAR(counters.at(kCertificateEndsCounter), in_a_day, 120);
+  EXPECT_FALSE(counters.contains(kListEndsCounter));
+  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/counted");
+  std::filesystem::create_directory(files.revoked);
+  WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}, 3));
+  Opened(files)->AppendCounters(&counters);
+  EXPECT_NEAR(counters.at(kListEndsCounter), in_a_day + 2 * 24 * 3600, 120);
 }
 
 }  // namespace

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -40,6 +42,8 @@ using x509::PrivateKey;
 using x509::ReadCertificate;
 using x509::Reader;
 using x509::ReadPrivateKey;
+using x509::ReadRevocationList;
+using x509::RevocationList;
 using x509::Store;
 using x509::StoreContext;
 using x509::UriOf;
@@ -62,10 +66,32 @@ absl::StatusOr<Store> MakeStore(const config::TlsTexts& texts) {
   if (AddAuthorities(store.get(), texts.authorities) == 0) {
     return absl::InvalidArgumentError("tls_ca: no certificate can be read from it");
   }
-  if (!texts.revoked.empty() && AddRevocationLists(store.get(), texts.revoked) == 0) {
+  if (!texts.lists.empty() && AddRevocationLists(store.get(), texts.revoked()) == 0) {
     return absl::InvalidArgumentError("tls_crl_dir: no revocation list can be read from it");
   }
   return store;
+}
+
+// An authority's last list counts, and a list without an end has none.
+IdentityEnds EndsOf(const config::TlsTexts& texts) {
+  std::map<std::string, std::pair<absl::Time, std::string>> last;  // by authority
+  for (const config::TlsList& file : texts.lists) {
+    const Bio reader = Reader(file.text);
+    while (const RevocationList list = ReadRevocationList(reader.get())) {
+      const ASN1_TIME* const next = X509_CRL_get0_nextUpdate(list.get());
+      const absl::Time ends = next == nullptr ? absl::InfiniteFuture() : TimeOf(next);
+      char issuer[256];
+      auto& [time, path] = last[X509_NAME_oneline(X509_CRL_get_issuer(list.get()), issuer, sizeof(issuer))];
+      if (path.empty() || ends > time) std::tie(time, path) = std::pair(ends, file.path);
+    }
+  }
+  const Certificate certificate = ReadCertificate(Reader(texts.certificate).get());
+  IdentityEnds ends;
+  ends.certificate = certificate == nullptr ? absl::InfinitePast() : TimeOf(X509_get0_notAfter(certificate.get()));
+  for (const auto& [issuer, list] : last) {
+    if (ends.list_file.empty() || list.first < ends.list) std::tie(ends.list, ends.list_file) = list;
+  }
+  return ends;
 }
 
 // Returns what is wrong with a certificate, for the error of X509_verify_cert.
@@ -251,13 +277,14 @@ absl::Status Identity::CheckSelf(const std::vector<std::string>& roles) {
 
 absl::Status Identity::Read() const {
   ASSIGN_OR_RETURN(config::TlsTexts texts, config::ReadTlsFiles(files_));
-  const bool others = texts.authorities != texts_.authorities || texts.revoked != texts_.revoked;
+  const bool others = texts.authorities != texts_.authorities || texts.lists != texts_.lists;
   if (others) {
     ASSIGN_OR_RETURN(Store store, MakeStore(texts));
     store_ = std::shared_ptr<X509_STORE>(store.release(), X509_STORE_free);
     ++generation_;
   }
   texts_ = std::move(texts);
+  ends_ = EndsOf(texts_);
   return absl::OkStatus();
 }
 
@@ -271,16 +298,21 @@ void Identity::Refresh() const {
     COPSE_LOG(kError, trouble, "; the files are used as they were read before");
   }
   trouble_ = trouble;
-  WarnOfOwnEnd(now);
+  WarnOfEnds(now);
 }
 
-void Identity::WarnOfOwnEnd(absl::Time now) const {
+void Identity::WarnOfEnds(absl::Time now) const {
   if (now < next_warning_) return;
-  const Certificate certificate = ReadCertificate(Reader(texts_.certificate).get());
-  if (certificate == nullptr) return;
   next_warning_ = now + kWarnOfEndEvery;
-  WarnOfEnd(absl::StrCat("this program (tls_cert=", files_.certificate, ")"),
-            TimeOf(X509_get0_notAfter(certificate.get())));
+  if (ends_.certificate != absl::InfinitePast()) {
+    WarnOfEnd(absl::StrCat("this program (tls_cert=", files_.certificate, ")"), ends_.certificate);
+  }
+  if (ends_.list - now > kListEndsSoon) return;
+  COPSE_LOG(
+      kWarning, "a revocation list ", ends_.list <= now ? "has ended" : "ends soon",
+      "; without one that lasts no certificate of its authority is believed: copse-ca crl makes one (tls_crl_dir=",
+      ends_.list_file, ", ends=", Day(ends_.list), ", days=", (ends_.list - now) / absl::Hours(24),
+      ", warned_below=", kListEndsSoon / absl::Hours(24), ")");
 }
 
 void WarnOfEnd(const std::string& owner, absl::Time ends) {
@@ -302,11 +334,18 @@ void Identity::Reread() const {
   Refresh();
 }
 
-absl::Time Identity::ends() const {
+IdentityEnds Identity::ends() const {
   const MutexLock lock(&mutex_);
-  Refresh();
-  const Certificate certificate = ReadCertificate(Reader(texts_.certificate).get());
-  return certificate == nullptr ? absl::InfinitePast() : TimeOf(X509_get0_notAfter(certificate.get()));
+  return ends_;
+}
+
+void Identity::AppendCounters(std::map<std::string, uint64_t>* counters) const {
+  const IdentityEnds ends = this->ends();
+  const auto append = [&](const char* name, absl::Time time) {
+    (*counters)[name] = static_cast<uint64_t>(std::max<int64_t>(0, absl::ToUnixSeconds(time)));
+  };
+  append(kCertificateEndsCounter, ends.certificate);
+  if (!ends.list_file.empty()) append(kListEndsCounter, ends.list);
 }
 
 absl::StatusOr<Certificate> Identity::Judge(const PeerCertificate& peer, int purpose, Judged judged) const {

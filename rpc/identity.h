@@ -5,6 +5,7 @@
 #define COPSE_RPC_IDENTITY_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,12 @@ struct PeerCertificate {
 struct CheckedPeer {
   SpiffeId id;
   absl::Time ends;  // of the certificate
+};
+
+struct IdentityEnds {
+  absl::Time certificate = absl::InfinitePast();  // this program's; InfinitePast: it cannot be read
+  absl::Time list = absl::InfiniteFuture();       // the first authority's whose last revocation list ends
+  std::string list_file;                          // has it; empty if there are no lists
 };
 
 // An Identity is a program's certificate with its key, and the authorities that it believes. The files are read again
@@ -76,8 +83,10 @@ class Identity : public std::enable_shared_from_this<Identity> {
   uint64_t generation() const;
   // Reads authorities and revocation lists again now.
   void Reread() const;
-  // Returns when this program's certificate ends.
-  absl::Time ends() const;
+  // Returns when what was read last ends.
+  IdentityEnds ends() const;
+  // Adds the ends, in seconds since 1970, to a program's counters.
+  void AppendCounters(std::map<std::string, uint64_t>* counters) const;
 
   // A server with these credentials has connections with clients that CheckSigned believes, and leaves judging them
   // further to its Authorizer.
@@ -95,7 +104,7 @@ class Identity : public std::enable_shared_from_this<Identity> {
   Identity(config::TlsFiles files, absl::Duration refresh) : files_(std::move(files)), refresh_(refresh) {}
   // Reads the files if that is due. An error keeps what was read before, and is logged.
   void Refresh() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void WarnOfOwnEnd(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WarnOfEnds(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Read() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckSelf(const std::vector<std::string>& roles);
   absl::StatusOr<x509::Certificate> Judge(const PeerCertificate& peer, int purpose, Judged judged) const;
@@ -107,15 +116,21 @@ class Identity : public std::enable_shared_from_this<Identity> {
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> provider_;
   mutable Mutex mutex_;
   mutable absl::Time next_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  mutable absl::Time next_warning_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of the certificate's end
+  mutable absl::Time next_warning_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // of ends
   mutable std::string trouble_ ABSL_GUARDED_BY(mutex_);  // of the last reading; it was logged
   mutable config::TlsTexts texts_ ABSL_GUARDED_BY(mutex_);
+  mutable IdentityEnds ends_ ABSL_GUARDED_BY(mutex_);
   mutable std::shared_ptr<x509_store_st> store_ ABSL_GUARDED_BY(mutex_);
   mutable uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A certificate that ends within this time is named by logs and lists.
 inline constexpr absl::Duration kEndsSoon = absl::Hours(14 * 24);
+// So is a revocation list, which is made anew more often.
+inline constexpr absl::Duration kListEndsSoon = absl::Hours(7 * 24);
+// The names of AppendCounters.
+inline constexpr char kCertificateEndsCounter[] = "tls.certificate_ends_at_s";
+inline constexpr char kListEndsCounter[] = "tls.list_ends_at_s";
 // Logs a warning if the certificate of `owner` ("node n1") ends soon.
 void WarnOfEnd(const std::string& owner, absl::Time ends);
 

@@ -65,8 +65,14 @@ TlsTexts& TlsTexts::operator=(TlsTexts&& other) noexcept {
   std::swap(certificate, other.certificate);
   std::swap(key, other.key);
   std::swap(authorities, other.authorities);
-  std::swap(revoked, other.revoked);
+  std::swap(lists, other.lists);
   return *this;
+}
+
+std::string TlsTexts::revoked() const {
+  std::string all;
+  for (const TlsList& list : lists) absl::StrAppend(&all, list.text, "\n");
+  return all;
 }
 
 absl::StatusOr<TlsFiles> CompleteTlsFiles(const TlsFiles& files, const std::string& node) {
@@ -106,8 +112,8 @@ absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files) {
   }
   std::sort(lists.begin(), lists.end());
   for (const std::string& list : lists) {
-    ASSIGN_OR_RETURN(const std::string text, ReadText("tls_crl_dir", list));
-    absl::StrAppend(&texts.revoked, text, "\n");
+    ASSIGN_OR_RETURN(std::string text, ReadText("tls_crl_dir", list));
+    texts.lists.push_back({list, std::move(text)});
   }
   return texts;
 }

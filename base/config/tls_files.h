@@ -5,6 +5,7 @@
 #define COPSE_BASE_CONFIG_TLS_FILES_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,11 @@ struct TlsFiles {
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
+struct TlsList {
+  std::string path, text;
+  friend bool operator==(const TlsList&, const TlsList&) = default;
+};
+
 // TlsTexts are the files' contents, in PEM. The key is wiped when they are destroyed or replaced.
 struct TlsTexts {
   TlsTexts() = default;
@@ -30,14 +36,18 @@ struct TlsTexts {
   TlsTexts& operator=(TlsTexts&& other) noexcept;
   ~TlsTexts() { Wipe(&key); }
 
-  std::string certificate, key, authorities, revoked;
+  // Returns all lists as one text.
+  std::string revoked() const;
+
+  std::string certificate, key, authorities;
+  std::vector<TlsList> lists;
 };
 
 // Returns the paths with %h replaced by the node's name. INVALID_ARGUMENT unless tls_cert, tls_key and tls_ca are given
 // together; it names the one that is missing.
 absl::StatusOr<TlsFiles> CompleteTlsFiles(const TlsFiles& files, const std::string& node);
 
-// Returns the contents; those of the folder's files, in the order of their names, are one text. Errors name the key and
+// Returns the contents; the folder's files are in the order of their names. Errors name the key and
 // the path: NOT_FOUND if a file cannot be read; FAILED_PRECONDITION if the group or others may read the private key;
 // INVALID_ARGUMENT for a file of more than 1 MiB.
 absl::StatusOr<TlsTexts> ReadTlsFiles(const TlsFiles& files);

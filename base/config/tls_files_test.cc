@@ -47,11 +47,12 @@ TEST_F(TlsFilesTest, AllAreGivenOrNone) {
 TEST_F(TlsFilesTest, ReadsTheTextsAndAllLists) {
   TlsFiles files = Files();
   EXPECT_EQ(ReadTlsFiles(files)->key, "K");
-  EXPECT_EQ(ReadTlsFiles(files)->revoked, "");
+  EXPECT_EQ(ReadTlsFiles(files)->revoked(), "");
   Write("lists/b", "second");
   Write("lists/a", "first");
   files.revoked = folder_ + "/lists";
-  EXPECT_EQ(ReadTlsFiles(files)->revoked, "first\nsecond\n");
+  EXPECT_EQ(ReadTlsFiles(files)->revoked(), "first\nsecond\n");
+  EXPECT_EQ(ReadTlsFiles(files)->lists[1], (TlsList{folder_ + "/lists/b", "second"}));
 }
 
 TEST_F(TlsFilesTest, ErrorsNameKeyAndPath) {

@@ -111,6 +111,9 @@ class RevocationTest(unittest.TestCase):
         self.call(others, 1000)
         for rank in others:
             self.assertEqual(rank.stdout.readline(), "done\n")
+        counters = self.copsectl("node", "show", "n1")["counters"]
+        self.assertAlmostEqual(counters["tls.list_ends_at_s"], time.time() + 30 * 24 * 3600, delta=3600)
+        self.assertAlmostEqual(counters["tls.certificate_ends_at_s"], time.time() + 365 * 24 * 3600, delta=3600)
         again = self.team("again", "n1", "n2")
         again[0].stdin.close()
         self.assertEqual({"n1", "n2"}, {node for node, state in self.states().items() if state == "ready"})

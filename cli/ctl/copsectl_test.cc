@@ -31,6 +31,7 @@
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/credentials.h"
+#include "rpc/identity.h"
 
 namespace copse::ctl {
 namespace {
@@ -74,7 +75,9 @@ class FakePlanner final : public v1::AdminService::Service {
     return grpc::Status::OK;
   }
   grpc::Status ListNodes(grpc::ServerContext*, const v1::ListNodesRequest*, v1::ListNodesReply* reply) override {
-    reply->add_nodes()->set_name("n1");
+    v1::NodeRow* const node = reply->add_nodes();
+    node->set_name("n1");
+    if (stream_ends != absl::ZeroDuration()) node->set_certificate_ends_s(absl::ToDoubleSeconds(stream_ends));
     return grpc::Status::OK;
   }
   grpc::Status ShowNode(grpc::ServerContext*, const v1::ShowNodeRequest* request, v1::ShowNodeReply* reply) override {
@@ -202,6 +205,7 @@ class FakePlanner final : public v1::AdminService::Service {
     stats->set_node("n1");
     (*stats->mutable_counters())["calls.done"] = 100 + 5 * stats_asked++;
     (*stats->mutable_counters())["daemon.clients"] = 3;
+    AddEnds(stats->mutable_counters());
     if (request->node() == "n2") reply->add_silent("n2");
     if (request->accounts()) {
       last = absl::StrCat("accounts ", request->selector().nodes(), request->selector().has_uid() ? " of a user" : "");
@@ -273,7 +277,14 @@ class FakePlanner final : public v1::AdminService::Service {
                                v1::GetPlannerStatsReply* reply) override {
     (*reply->mutable_counters())["loop.turns"] = 100 + 5 * stats_asked++;
     (*reply->mutable_counters())["sessions"] = 3;
+    AddEnds(reply->mutable_counters());
     return grpc::Status::OK;
+  }
+
+  void AddEnds(google::protobuf::Map<std::string, uint64_t>* counters) const {
+    for (const auto& [name, in] : ends) {
+      (*counters)[name] = static_cast<uint64_t>(absl::ToUnixSeconds(absl::Now() + in));
+    }
   }
 
   // Returns a ring of `kTraceRecords` in chunks of at most 100; the oldest `trace_overwritten` are gone. The daemon of
@@ -309,6 +320,8 @@ class FakePlanner final : public v1::AdminService::Service {
   uint32_t node_clients = 0;   // what ShowNode shows; one less each time
   absl::Duration clock_apart;  // of n2; 0: nodes say nothing of clocks and networks
   int events_asked = 0;
+  absl::Duration stream_ends;                  // the certificate of n1's stream; 0: it has none
+  std::map<std::string, absl::Duration> ends;  // what the daemon and the planner tell, by counters
 };
 
 class FakeDaemon final : public v1::NodeAdminService::Service {
@@ -541,6 +554,43 @@ TEST_F(CopsectlTest, DoctorComparesClocksAndMtus) {
     EXPECT_THAT(outcome.out, ::testing::HasSubstr("nodes: clocks"));
     EXPECT_THAT(outcome.out, ::testing::HasSubstr("nodes: MTU"));
   }
+}
+
+TEST_F(CopsectlTest, NodeListNamesCertificatesThatEndSoon) {
+  EXPECT_EQ(Ctl({"node", "list"}).err, "");
+  planner_.stream_ends = absl::Hours(24 * 15);
+  EXPECT_EQ(Ctl({"node", "list"}).err, "");
+  for (const int days : {13, -1}) {
+    planner_.stream_ends = absl::Hours(24 * days);
+    EXPECT_THAT(Ctl({"node", "list"}).err, ::testing::HasSubstr("node n1: ")) << days;
+  }
+}
+
+TEST_F(CopsectlTest, DoctorNamesCertificatesAndListsThatEndSoon) {
+  const auto judge = [&](const std::string& name) -> std::string {
+    for (const Json& check : Json::parse(Ctl({"doctor", "-w", "json"}).out, nullptr, false)) {
+      if (check["check"] != name) continue;
+      EXPECT_EQ(check["advice"] == "", check["ok"].get<bool>());
+      return check["ok"].get<bool>() ? "well" : check["seen"].get<std::string>();
+    }
+    return "no such check";
+  };
+  EXPECT_EQ(judge("nodes: certificates"), "well");
+  EXPECT_EQ(judge("nodes: revocation lists"), "well");
+  EXPECT_EQ(judge("planner: certificate"), "no such check");
+  planner_.stream_ends = absl::Hours(24 * 13);
+  EXPECT_EQ(judge("nodes: certificates"), "0 of 1; not n1");
+  // The daemon has another certificate since.
+  planner_.ends = {{rpc::kCertificateEndsCounter, absl::Hours(24 * 15)}, {rpc::kListEndsCounter, absl::Hours(24 * 8)}};
+  EXPECT_EQ(judge("nodes: certificates"), "well");
+  EXPECT_EQ(judge("nodes: revocation lists"), "well");
+  EXPECT_EQ(judge("planner: certificate"), "well");
+  EXPECT_EQ(judge("planner: revocation list"), "well");
+  planner_.ends = {{rpc::kCertificateEndsCounter, absl::Hours(24 * 13)}, {rpc::kListEndsCounter, absl::Hours(24 * 6)}};
+  EXPECT_EQ(judge("nodes: certificates"), "0 of 1; not n1");
+  EXPECT_EQ(judge("nodes: revocation lists"), "0 of 1; not n1");
+  EXPECT_THAT(judge("planner: certificate"), ::testing::StartsWith("ends 20"));
+  EXPECT_THAT(judge("planner: revocation list"), ::testing::StartsWith("ends 20"));
 }
 
 TEST_F(CopsectlTest, TheSavedStateIsWrittenAsItCame) {

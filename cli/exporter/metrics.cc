@@ -47,7 +47,8 @@ constexpr const char* kGauges[] = {"calls.in_flight",
                                    "store.failing_ms",
                                    "store.waiting_changes",
                                    "store.waiting_messages",
-                                   "teams."};
+                                   "teams.",
+                                   "tls."};
 // Extremes and quantiles can fall, too.
 constexpr const char* kGaugeParts[] = {"_max", "_p50", "_p99"};
 

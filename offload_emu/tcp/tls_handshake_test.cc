@@ -4,6 +4,9 @@
 #include "offload_emu/tcp/tls_handshake.h"
 
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "offload_emu/tcp/testing/test_authority.h"
 
 namespace copse::emu {
@@ -147,6 +151,62 @@ TEST_F(RefusalTest, ARevokedCertificate) {
   Pair pair(Of(authority_.Issue({.uri = "spiffe://test/node/n3", .serial = 8})), judge);
   pair.Run();
   EXPECT_TRUE(pair.server.done()) << pair.at_server;
+}
+
+TEST_F(RefusalTest, AnyCertificateOnceTheListHasEnded) {
+  const TestCertificate node = authority_.IssueNode("n3");
+  ExpectServerRefuses(Of(node), Of(authority_.IssueNode("n1"), authority_.Revoke({}, -1)), "CRL has expired");
+  // A connection that exists goes on.
+  Pair pair(Of(node), Node("n1"));
+  pair.Run();
+  ASSERT_TRUE(pair.server.done()) << pair.at_server;
+  const Identity later = Of(authority_.IssueNode("n1"), authority_.Revoke({}, -1));
+  EXPECT_EQ(later->StillBelieves(*pair.server.peer_chain()), absl::OkStatus());
+}
+
+// A side of a handshake that may speak TLS 1.2, with a certificate that is believed.
+class OldSide {
+ public:
+  OldSide(const Identity& identity, bool is_server)
+      : session_(identity->NewSession(is_server)), in_(BIO_new(BIO_s_mem())), out_(BIO_new(BIO_s_mem())) {
+    SSL_set_bio(session_, in_, out_);
+    SSL_set_min_proto_version(session_, TLS1_2_VERSION);
+    SSL_set_max_proto_version(session_, TLS1_2_VERSION);
+  }
+  OldSide(const OldSide&) = delete;
+  OldSide& operator=(const OldSide&) = delete;
+  ~OldSide() { SSL_free(session_); }
+
+  // Goes on with what the other side has sent, and returns what that gets.
+  std::string Answer(const std::string& input) {
+    BIO_write(in_, input.data(), static_cast<int>(input.size()));
+    SSL_do_handshake(session_);
+    ERR_clear_error();
+    std::string output(BIO_ctrl_pending(out_), '\0');
+    BIO_read(out_, output.data(), static_cast<int>(output.size()));
+    return output;
+  }
+
+ private:
+  SSL* const session_;
+  BIO* const in_;
+  BIO* const out_;
+};
+
+TEST_F(RefusalTest, AClientWithoutTls13) {
+  OldSide client(Node("n1"), false);
+  TlsHandshake server(Node("n2"), true);
+  const absl::Status refused = server.Take(BytesOf(client.Answer(""))).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "unsupported protocol")) << refused;
+}
+
+TEST_F(RefusalTest, AServerWithoutTls13) {
+  OldSide server(Node("n1"), true);
+  TlsHandshake client(Node("n2"), false);
+  const absl::Status refused = client.Take(BytesOf(server.Answer(client.TakeOutput()))).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied) << refused;
+  EXPECT_FALSE(client.done());
 }
 
 TEST_F(RefusalTest, AnotherDomain) {

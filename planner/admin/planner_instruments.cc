@@ -58,6 +58,8 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
   counters["process.memory_bytes"] = ResidentBytes();
   counters["process.uptime_s"] = static_cast<uint64_t>(absl::ToInt64Seconds(parts_.clock->Now() - started_));
 
+  if (parts_.identity != nullptr) parts_.identity->AppendCounters(&counters);
+
   counters["loop.turns"] = turns().count();
   counters["loop.cpu_us"] = turns().sum() / 1000;
   counters["loop.turn_p99_us"] = turns().Percentile(0.99) / 1000;

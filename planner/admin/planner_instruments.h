@@ -19,6 +19,7 @@
 #include "planner/threads/plan_workers.h"
 #include "planner/threads/task_queue.h"
 #include "planner/threads/turn_counts.h"
+#include "rpc/identity.h"
 
 namespace copse::planner {
 
@@ -31,6 +32,7 @@ struct PlannerParts {
   const coordinator::Coordinator* coordinator = nullptr;
   const ClusterPlanMaker* plan_maker = nullptr;
   const PlanWorkers* plan_workers = nullptr;
+  const rpc::Identity* identity = nullptr;  // null: no TLS
 };
 
 struct PlannerState {

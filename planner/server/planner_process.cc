@@ -238,7 +238,8 @@ absl::Status PlannerProcess::Lead() {
                                                                    .streams = daemon_service_.get(),
                                                                    .coordinator = coordinator_.get(),
                                                                    .plan_maker = &plan_maker_,
-                                                                   .plan_workers = &plan_workers_},
+                                                                   .plan_workers = &plan_workers_,
+                                                                   .identity = identity_.get()},
                                                       store);
   saver_ = std::make_unique<StateSaver>(&queue_, store_.reader);
   admin_service_ =

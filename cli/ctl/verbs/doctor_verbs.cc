@@ -23,6 +23,8 @@ namespace {
 using info::Check;
 
 constexpr double kOldestTaskMsMax = 1000;
+constexpr char kNewList[] =
+    "make one that lasts (copse-ca crl), and copy it to every machine: no certificate is believed without";
 constexpr absl::Duration kClockApartMax = absl::Seconds(1);
 
 Check Of(std::string check, std::string seen, std::string wanted, bool ok, std::string advice) {
@@ -66,11 +68,6 @@ void CheckNodes(const std::vector<v1::NodeRow>& nodes, const std::string& versio
   checks->push_back(OfNodes("nodes: version", nodes, absl::StrCat(version, ", as the planner"),
                             "upgrade them: copsectl node drain NODE --wait, upgrade, copsectl node undrain NODE",
                             [&](const v1::NodeRow& node) { return node.version() == version; }));
-  checks->push_back(OfNodes("nodes: certificates", nodes, "that last for 14 days", "issue new ones: copse-ca node NAME",
-                            [](const v1::NodeRow& node) {
-                              return !node.has_certificate_ends_s() ||
-                                     node.certificate_ends_s() > absl::ToDoubleSeconds(rpc::kEndsSoon);
-                            }));
 }
 
 void CheckAnswers(const std::vector<v1::NodeRow>& nodes, const v1::GetStatsReply& stats, std::vector<Check>* checks) {
@@ -102,6 +99,40 @@ std::map<std::string, uint64_t> CounterOf(const v1::GetStatsReply& stats, const 
     if (it != row.counters().end()) values[row.node()] = it->second;
   }
   return values;
+}
+
+// A date of tls_cert or tls_crl_dir on a machine.
+absl::Time DateOf(uint64_t seconds) { return absl::FromUnixSeconds(static_cast<int64_t>(seconds)); }
+
+// What daemons and the planner have read from their files, and when a node's certificate that a daemon does not tell of
+// ends with which it registered.
+void CheckEnds(const std::vector<v1::NodeRow>& nodes, const v1::GetStatsReply& stats,
+               const v1::GetPlannerStatsReply& planner, std::vector<Check>* checks) {
+  const absl::Time now = absl::Now();
+  const std::map<std::string, uint64_t> certificates = CounterOf(stats, rpc::kCertificateEndsCounter);
+  const std::map<std::string, uint64_t> lists = CounterOf(stats, rpc::kListEndsCounter);
+  checks->push_back(OfNodes("nodes: certificates", nodes, "that last for 14 days", "issue new ones: copse-ca node NAME",
+                            [&](const v1::NodeRow& node) {
+                              const auto told = certificates.find(node.name());
+                              if (told != certificates.end()) return DateOf(told->second) > now + rpc::kEndsSoon;
+                              return !node.has_certificate_ends_s() ||
+                                     node.certificate_ends_s() > absl::ToDoubleSeconds(rpc::kEndsSoon);
+                            }));
+  checks->push_back(
+      OfNodes("nodes: revocation lists", nodes, "that last for 7 days", kNewList, [&](const v1::NodeRow& node) {
+        const auto told = lists.find(node.name());
+        return told == lists.end() || DateOf(told->second) > now + rpc::kListEndsSoon;
+      }));
+  const auto check_planner = [&](const char* check, const char* counter, absl::Duration soon, const char* advice) {
+    const auto told = planner.counters().find(counter);
+    if (told == planner.counters().end()) return;
+    const absl::Time ends = DateOf(told->second);
+    checks->push_back(Of(check, absl::StrCat("ends ", absl::FormatTime("%Y-%m-%d", ends, absl::UTCTimeZone())),
+                         absl::StrCat("lasts for ", soon / absl::Hours(24), " days"), ends > now + soon, advice));
+  };
+  check_planner("planner: certificate", rpc::kCertificateEndsCounter, rpc::kEndsSoon,
+                "issue a new one: copse-ca planner NAME");
+  check_planner("planner: revocation list", rpc::kListEndsCounter, rpc::kListEndsSoon, kNewList);
 }
 
 // A node's clock was read between `asked` and `heard` of this machine's.
@@ -172,6 +203,9 @@ absl::Status CheckCluster(const Arguments& arguments, VerbContext& context, std:
   ASSIGN_OR_RETURN(const v1::GetStatsReply stats,
                    client.CallForRows(PlannerAdmin::StreamStats, PlannerAdmin::GetStats, asked));
   CheckAnswers(nodes, stats, checks);
+  // A planner of an earlier version does not tell.
+  const absl::StatusOr<v1::GetPlannerStatsReply> own = client.Call(PlannerAdmin::GetPlannerStats, {});
+  CheckEnds(nodes, stats, own.ok() ? *own : v1::GetPlannerStatsReply(), checks);
   checks->push_back(CheckClocks(stats, before, absl::Now()));
   checks->push_back(CheckMtus(stats));
   ASSIGN_OR_RETURN(const v1::ShowTopologyReply topology, client.Call(PlannerAdmin::ShowTopology, {}));

@@ -51,7 +51,8 @@ std::string PemOf(X509* certificate) {
 
 }  // namespace
 
-TestAuthority::TestAuthority() : key_(EVP_EC_gen("P-256")), certificate_(Draft("Test authority", key_, 1, 10)) {
+TestAuthority::TestAuthority(const std::string& name)
+    : key_(EVP_EC_gen("P-256")), certificate_(Draft(name, key_, 1, 10)) {
   X509_set_issuer_name(certificate_, X509_get_subject_name(certificate_));
   AddExtension(certificate_, certificate_, NID_basic_constraints, "critical,CA:TRUE");
   AddExtension(certificate_, certificate_, NID_key_usage, "critical,keyCertSign,cRLSign");
@@ -82,7 +83,7 @@ TestCertificate TestAuthority::Issue(const TestCertificateOptions& options) cons
   return issued;
 }
 
-std::string TestAuthority::Revoke(const std::vector<long>& serials) const {
+std::string TestAuthority::Revoke(const std::vector<long>& serials, int days) const {
   X509_CRL* const list = X509_CRL_new();
   CHECK(list != nullptr && X509_CRL_set_version(list, 1) == 1);
   X509_CRL_set_issuer_name(list, X509_get_subject_name(certificate_));
@@ -98,7 +99,7 @@ std::string TestAuthority::Revoke(const std::vector<long>& serials) const {
     CHECK(X509_CRL_add0_revoked(list, revoked) == 1);
     ASN1_INTEGER_free(number);
   }
-  X509_gmtime_adj(time, kDaySeconds);
+  X509_gmtime_adj(time, days * kDaySeconds);
   X509_CRL_set1_nextUpdate(list, time);
   ASN1_TIME_free(time);
   CHECK(X509_CRL_sign(list, key_, EVP_sha256()) > 0);

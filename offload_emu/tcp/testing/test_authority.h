@@ -29,15 +29,15 @@ struct TestCertificateOptions {
 // A TestAuthority is a certificate authority with a key on the curve P-256. Failures end the test program.
 class TestAuthority {
  public:
-  TestAuthority();
+  explicit TestAuthority(const std::string& name = "Test authority");
   ~TestAuthority();
 
   const std::string& certificate() const { return certificate_pem_; }
   TestCertificate Issue(const TestCertificateOptions& options) const;
   // Returns the certificate of spiffe://test/node/NAME.
   TestCertificate IssueNode(const std::string& name) const { return Issue({.uri = "spiffe://test/node/" + name}); }
-  // Returns a list, valid for a day, of these serial numbers.
-  std::string Revoke(const std::vector<long>& serials) const;
+  // Returns a list of these serial numbers, which lasts for so many days.
+  std::string Revoke(const std::vector<long>& serials, int days = 1) const;
 
  private:
   evp_pkey_st* const key_;
