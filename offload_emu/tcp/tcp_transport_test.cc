@@ -85,6 +85,7 @@ struct Side : TransportEnd {
   }
   static std::string NodeOf(Incarnation incarnation) { return "n" + std::to_string(incarnation.value()); }
   PeerAddress Address() const { return {incarnation, transport->LocalAddress(), NodeOf(incarnation)}; }
+  SocketAddress Socket() const { return *SocketAddress::Parse(transport->LocalAddress().substr(strlen("tcp1:"))); }
   TcpTransport* operator->() { return transport.get(); }
   PolledTransport* polled() const override { return transport.get(); }
 
@@ -177,6 +178,27 @@ TEST_P(TcpTransportsTest, ExchangeFramesOfAllSizesBothWays) {
   traffic.Check();
   EXPECT_GT(traffic.exhausted(), 0u);  // what is not acknowledged is bounded
   EXPECT_EQ(a->counts().reconnected + b->counts().reconnected, 0u);
+}
+
+// What a host between the two can read of short and long frames.
+TEST(TcpTransportTest, ANetworkReadsDataThatIsNotEncrypted) {
+  const std::string secret = "what the ranks tell each other";
+  for (const bool encrypts : {false, true}) {
+    Side a(kA, {.encrypt = encrypts}), b(kB, {.encrypt = encrypts});
+    Relay to_a(a.Socket(), secret), to_b(b.Socket(), secret);
+    ASSERT_TRUE(a->Connect({kB, "tcp1:" + to_b.address(), "n22"}).ok());
+    ASSERT_TRUE(b->Connect({kA, "tcp1:" + to_a.address(), "n11"}).ok());
+    for (const size_t bytes : {size_t{100}, size_t{kFrameBytesMax}}) {
+      std::vector<uint8_t> frame = FrameOf(kA, 1, bytes);
+      std::copy(secret.begin(), secret.end(), frame.end() - static_cast<std::ptrdiff_t>(secret.size()));
+      ASSERT_TRUE(a->Send(kB, frame, {}).ok());
+      const size_t before = b.frames.size();
+      ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() > before; }));
+      EXPECT_EQ(b.frames.back(), frame);
+    }
+    EXPECT_EQ(to_a.found() + to_b.found(), encrypts ? 0u : 2u);
+    EXPECT_GT(to_a.connections() + to_b.connections(), 0u);
+  }
 }
 
 TEST(TcpTransportTest, ASharedKeyIsAnIdentity) {
@@ -296,9 +318,6 @@ class RelayedTest : public testing::Test {
     EXPECT_TRUE(a_->Connect({kB, "tcp1:" + to_b_.address(), "n22"}).ok());
     EXPECT_TRUE(b_->Connect({kA, "tcp1:" + to_a_.address(), "n11"}).ok());
   }
-  static SocketAddress SocketOf(const Side& side) {
-    return *SocketAddress::Parse(side.transport->LocalAddress().substr(strlen("tcp1:")));
-  }
   void Reset() {
     to_a_.Reset();
     to_b_.Reset();
@@ -319,7 +338,7 @@ class RelayedTest : public testing::Test {
   static TcpTransportOptions Options() { return {.hello_timeout = absl::Seconds(1)}; }
 
   Side a_{kA, Options()}, b_{kB, Options()};
-  Relay to_a_{SocketOf(a_)}, to_b_{SocketOf(b_)};
+  Relay to_a_{a_.Socket()}, to_b_{b_.Socket()};
 };
 
 // COPSE_TEST_RESETS: more of them, after random numbers of frames.

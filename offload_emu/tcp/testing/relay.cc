@@ -27,7 +27,8 @@ void ResetOnClose(int fd) {
 
 }  // namespace
 
-Relay::Relay(const SocketAddress& target) : target_(target), listener_(*AnyPort().Bind()) {
+Relay::Relay(const SocketAddress& target, std::string searched)
+    : target_(target), searched_(std::move(searched)), listener_(*AnyPort().Bind()) {
   CHECK(listen(listener_.get(), 64) == 0);
   address_ = SocketAddress::OfSocket(listener_.get())->ToString();
   thread_ = std::thread([this] { Run(); });
@@ -56,6 +57,7 @@ bool Relay::PassOn(Pair* pair, int from) {
   uint8_t bytes[16384];
   const ssize_t count = recv(pair->ends[from].get(), bytes, sizeof(bytes), 0);
   if (count <= 0) return false;
+  Search(bytes, static_cast<size_t>(count), &pair->last[from]);
   const int64_t skip = corrupt_in_;
   if (skip >= 0) {
     corrupt_in_ = skip < count ? -1 : skip - count;
@@ -68,6 +70,17 @@ bool Relay::PassOn(Pair* pair, int from) {
     sent += more;
   }
   return true;
+}
+
+void Relay::Search(const uint8_t* bytes, size_t count, std::string* last) {
+  if (searched_.empty()) return;
+  last->append(reinterpret_cast<const char*>(bytes), count);
+  size_t next = 0;
+  for (size_t at = last->find(searched_); at != std::string::npos; at = last->find(searched_, next)) {
+    ++found_;
+    next = at + searched_.size();
+  }
+  last->erase(0, std::max(next, last->size() - std::min(last->size(), searched_.size() - 1)));
 }
 
 void Relay::Run() {

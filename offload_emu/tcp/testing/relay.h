@@ -19,7 +19,8 @@ namespace copse::emu {
 // Thread-safe.
 class Relay {
  public:
-  explicit Relay(const SocketAddress& target);
+  // `searched` is looked for in what is passed on.
+  explicit Relay(const SocketAddress& target, std::string searched = "");
   ~Relay();
 
   std::string address() const { return address_; }
@@ -30,18 +31,23 @@ class Relay {
   // While it is stalled, no byte is passed on.
   void Stall(bool stalls) { stalls_ = stalls; }
   uint64_t connections() const { return connections_; }
+  // Returns how often `searched` was passed on.
+  uint64_t found() const { return found_; }
 
  private:
   struct Pair {
     UniqueFd ends[2];
+    std::string last[2];  // what came from each end last, in which `searched` may begin
   };
 
   void Run();
   void AcceptOne();
   // Returns false if the pair has ended.
   bool PassOn(Pair* pair, int from);
+  void Search(const uint8_t* bytes, size_t count, std::string* last);
 
   const SocketAddress target_;
+  const std::string searched_;
   UniqueFd listener_;
   std::string address_;
   std::vector<Pair> pairs_;  // the thread's
@@ -50,6 +56,7 @@ class Relay {
   std::atomic<uint64_t> resets_wanted_ = 0;
   std::atomic<int64_t> corrupt_in_ = -1;
   std::atomic<uint64_t> connections_ = 0;
+  std::atomic<uint64_t> found_ = 0;
   std::thread thread_;
 };
 
