@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of a team, for tests: makes as many barriers as each line of standard input says, and writes "done".
+"""A rank of a team, for tests: makes as many barriers as each line of standard input says, and writes "done". A line that
+is no number is rank 0's broadcast, of a text that is as long on all ranks: each writes what it has then.
 
 Arguments: libcopse.so.0, the daemon's socket, the team's name, rank, size. Writes "ready" when the team is formed.
 """
@@ -8,6 +9,8 @@ Arguments: libcopse.so.0, the daemon's socket, the team's name, rank, size. Writ
 import ctypes
 import os
 import sys
+
+INT8 = 0  # COPSE_DT_INT8
 
 
 class Oob(ctypes.Structure):
@@ -35,6 +38,11 @@ def main(library, socket_name, team_name, rank, size):
     check(copse.copse_team_create(context, ctypes.byref(params), ctypes.byref(team)))
     print("ready", flush=True)
     for line in sys.stdin:
+        if not line.strip().isdigit():
+            text = ctypes.create_string_buffer(line.strip().encode())
+            check(copse.copse_bcast(team, text, ctypes.c_uint64(len(text.value)), INT8, 0))
+            print(text.value.decode(), flush=True)
+            continue
         for _ in range(int(line)):
             check(copse.copse_barrier(team))
         print("done", flush=True)
