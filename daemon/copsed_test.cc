@@ -134,6 +134,12 @@ TEST_F(CopsedTest, ServesClientsAndDrainsAtOnceWhenThereAreNone) {
   EXPECT_THAT(copsed.err(), Names("node n1", absl::StrCat("version=", kVersion), "transport=ucx:tcp"));
 }
 
+TEST_F(CopsedTest, SaysThatItIsInsecure) {
+  Copsed copsed(Arguments({"--set", "insecure=true"}));
+  EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), "insecure: true"); })) << copsed.err();
+  EXPECT_TRUE(absl::StrContains(copsed.err(), absl::StrCat("planner=127.0.0.1:", planner_.port()))) << copsed.err();
+}
+
 TEST_F(CopsedTest, TransportsOfTheEnvironmentAreUsed) {
   setenv("UCX_TLS", "nosuchtransport", 1);
   EXPECT_NE(Copsed(Arguments()).Exit(), 0);

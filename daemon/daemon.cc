@@ -52,7 +52,6 @@ namespace {
 // doorbell, and the page if it is its user's only client).
 constexpr uint64_t kOwnDescriptors = 128;
 constexpr uint64_t kDescriptorsPerClient = 4;
-constexpr absl::Duration kInsecureWarningEvery = absl::Hours(1);
 // Limits the time for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
 // Limits the wait for the planner's report about a team that is not formed in time.
@@ -188,7 +187,11 @@ absl::Status Daemon::Open() {
 
 absl::Status Daemon::OpenIdentity() {
   if (!settings_.tls.given()) {
-    if (settings_.insecure) next_insecure_warning_ = clock_.Now();
+    if (settings_.insecure) {
+      insecure_warning_.Begin(clock_.Now(),
+                              absl::StrCat("connections to the planner are not encrypted, and prove nothing (planner=",
+                                           absl::StrJoin(settings_.planners, ","), ")"));
+    }
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(settings_.tls, {"node"}));
@@ -336,11 +339,7 @@ bool Daemon::ReadPosts() {
     next_crash_counters_ = now + CrashRecord::kCountersAge;
     crash_record_->SetCounters(Status(/*latencies=*/false).daemon.counters);
   }
-  if (now >= next_insecure_warning_) {
-    next_insecure_warning_ = now + kInsecureWarningEvery;
-    COPSE_LOG(kWarning, "insecure: true: connections to the planner are not encrypted, and prove nothing (planner=",
-              absl::StrJoin(settings_.planners, ","), "); tls_cert, tls_key and tls_ca end this");
-  }
+  insecure_warning_.Tick(now);
   if (drain_until_.has_value() && (now >= *drain_until_ || attach_server_->client_count() == 0)) loop_->Stop();
   return letters || posts;
 }
@@ -369,7 +368,7 @@ bool Daemon::ArmNetwork() {
 absl::Time Daemon::NextDeadline() {
   return std::min({core_->NextDeadline(), attach_server_->NextDeadline(), planner_stream_->NextDeadline(),
                    service_manager_.NextDeadline(), drain_until_.value_or(absl::InfiniteFuture()),
-                   next_insecure_warning_, next_identity_look_});
+                   insecure_warning_.NextDeadline(), next_identity_look_});
 }
 
 // --- The planner ---

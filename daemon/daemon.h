@@ -34,6 +34,7 @@
 #include "offload_emu/tcp/tcp_transport.h"
 #include "offload_emu/transport.h"
 #include "rpc/identity.h"
+#include "rpc/insecure_warning.h"
 
 namespace copse::daemon {
 
@@ -111,7 +112,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   ServiceManager service_manager_;
   std::shared_ptr<const rpc::Identity> identity_;  // null: no TLS for gRPC
   absl::Time next_identity_look_ = absl::InfiniteFuture();
-  absl::Time next_insecure_warning_ = absl::InfiniteFuture();
+  rpc::InsecureWarning insecure_warning_;
   UniqueFd signals_;
   std::unique_ptr<Poller> poller_;
   uint64_t mtu_bytes_ = 0;  // of the network devices for data

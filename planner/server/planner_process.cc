@@ -42,7 +42,6 @@ constexpr absl::Duration kBehindMax = absl::Seconds(10);
 // long the daemons are without a planner.
 constexpr double kReachOfLease = 0.75;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
-constexpr absl::Duration kInsecureWarningEvery = absl::Hours(1);
 // Half of the machine's cores make plans, at most this many.
 constexpr uint32_t kPlanThreadsMax = 4;
 // One more thread makes better plans for teams that have formed with quick ones. It has the lowest priority.
@@ -141,7 +140,7 @@ absl::Status PlannerProcess::StandBy() {
     const absl::Time now = clock_.Now();
     service_manager_.Tick(now);
     Watch(now);
-    queue_.RunUntil(std::min({service_manager_.NextDeadline(), next_peer_check_, next_insecure_warning_}));
+    queue_.RunUntil(std::min({service_manager_.NextDeadline(), next_peer_check_, insecure_warning_.NextDeadline()}));
   }
   standby_.reset();
   return absl::OkStatus();
@@ -186,7 +185,9 @@ absl::Status PlannerProcess::OpenIdentity() {
     ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(start_.settings.tls, {"planner"}));
     next_peer_check_ = now + rpc::Identity::kRefresh;
   } else if (start_.settings.insecure) {
-    next_insecure_warning_ = now;
+    insecure_warning_.Begin(now,
+                            absl::StrCat("nothing is encrypted, and whoever can connect is an administrator (listen=",
+                                         start_.settings.listen, ")"));
   }
   authorizer_ = std::make_unique<rpc::Authorizer>(identity_, rpc::LocalSocketsIn(start_.settings.run_dir));
   return absl::OkStatus();
@@ -197,11 +198,7 @@ rpc::CredentialsFactory PlannerProcess::Credentials() const {
 }
 
 void PlannerProcess::Watch(absl::Time now) {
-  if (now >= next_insecure_warning_) {
-    next_insecure_warning_ = now + kInsecureWarningEvery;
-    COPSE_LOG(kWarning, "insecure: true: nothing is encrypted, and whoever can connect is an administrator (listen=",
-              start_.settings.listen, "); tls_cert, tls_key and tls_ca end this");
-  }
+  insecure_warning_.Tick(now);
   if (now >= next_peer_check_) {
     next_peer_check_ = now + rpc::Identity::kRefresh;
     CheckPeers();
@@ -407,8 +404,9 @@ void PlannerProcess::Turn() {
   }
   Watch(now);
   daemon_service_->Tick(heard);
-  absl::Time deadline = std::min({coordinator_->NextDeadline(), daemon_service_->NextDeadline(),
-                                  service_manager_.NextDeadline(), next_peer_check_, next_insecure_warning_});
+  absl::Time deadline =
+      std::min({coordinator_->NextDeadline(), daemon_service_->NextDeadline(), service_manager_.NextDeadline(),
+                next_peer_check_, insecure_warning_.NextDeadline()});
   if (pings_ != nullptr) {
     pings_->Tick(heard);
     deadline = std::min(deadline, pings_->NextDeadline());

@@ -32,6 +32,7 @@
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
 #include "rpc/identity.h"
+#include "rpc/insecure_warning.h"
 #include "rpc/local_sockets.h"
 #include "rpc/network_listener.h"
 
@@ -111,7 +112,7 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::unique_ptr<rpc::Authorizer> authorizer_;
   absl::Time next_peer_check_ = absl::InfiniteFuture();
   uint64_t checked_generation_ = 0;  // Identity::generation() when the peers of a standby were checked
-  absl::Time next_insecure_warning_ = absl::InfiniteFuture();
+  rpc::InsecureWarning insecure_warning_;
   // These three are null unless the store is etcd.
   std::unique_ptr<EtcdClient> etcd_;
   std::unique_ptr<Leadership> leadership_;

@@ -236,6 +236,18 @@ TEST(PlannerProcessTest, AMessageOfANewerKindIsIgnored) {
   EXPECT_EQ(said.find("(ignored=5)"), std::string::npos) << said;
 }
 
+TEST(PlannerProcessTest, SaysThatItIsInsecure) {
+  for (const char* setting : {"insecure=true", "insecure=false"}) {
+    ::testing::internal::CaptureStderr();
+    {
+      Life life({setting}, nullptr);
+      List(life, &v1::AdminService::Stub::ListNodes);
+    }
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("insecure: true") != std::string::npos, std::string(setting) == "insecure=true") << said;
+  }
+}
+
 TEST(PlannerProcessTest, AProbeEndsWithItsCallerOrWhenItIsStopped) {
   Life life("");
   PlayedDaemon daemon(life), other(life);
