@@ -389,7 +389,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     for (const coordinator::TeamInfo& team : coordinator_->view().Teams()) {
       if (team.layout.identity.name != name || schedule::IsDerivedTeam(team.layout.identity)) continue;
       if (team.state != "forming") return TeamPhase::kDecided;
-      return team.missing.empty() ? TeamPhase::kPreparing : TeamPhase::kGathering;
+      return team.layout.nodes.empty() ? TeamPhase::kGathering : TeamPhase::kPreparing;
     }
     return TeamPhase::kAbsent;
   }

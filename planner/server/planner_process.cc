@@ -404,9 +404,8 @@ void PlannerProcess::Turn() {
   }
   Watch(now);
   daemon_service_->Tick(heard);
-  absl::Time deadline =
-      std::min({coordinator_->NextDeadline(), daemon_service_->NextDeadline(), service_manager_.NextDeadline(),
-                next_peer_check_, insecure_warning_.NextDeadline()});
+  absl::Time deadline = std::min({coordinator_->NextDeadline(), daemon_service_->NextDeadline(),
+                                  service_manager_.NextDeadline(), next_peer_check_, insecure_warning_.NextDeadline()});
   if (pings_ != nullptr) {
     pings_->Tick(heard);
     deadline = std::min(deadline, pings_->NextDeadline());

@@ -149,7 +149,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   // Returns nullopt without workers for better plans, for teams that are planned fast (IsPlannedFast), where a rule
   // wants an algorithm by cost, and if no plans can be made.
   std::optional<coordinator::FirstPlans> QuickPlans(const schedule::TeamLayout& layout) override;
-  bool IsQuick(const schedule::Plan& plan) const override { return IsQuickPlan(plan); }
+  // Returns false without workers for better plans.
+  bool IsQuick(const schedule::Plan& plan) const override { return better_workers_ != nullptr && IsQuickPlan(plan); }
   // At most kBetterTasksMax tasks are worked on; teams with equal tasks share one.
   void PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) override;
   void DropBetter(TeamId team) override;
