@@ -39,15 +39,16 @@ class Conductor {
   Findings Conduct() {
     if (!Check(cluster_->Start(case_.options), "start")) return findings_;
     if (case_.disturbed) cluster_->DisturbData(true).IgnoreError();
+    // They exist from the beginning: a job that is launched before its team's state is reached makes the faults of its
+    // own programs itself.
+    for (const Fault& fault : case_.faults) {
+      if (fault.kind == FaultKind::kFullRooms || fault.kind == FaultKind::kLeavesEarly) oracle_.Made(fault);
+    }
     if (scale_.real) WarmUp();
     for (uint32_t n = 0; n < case_.options.nodes; ++n) idle_.push_back(GaugesOf(n));
     for (const Job& job : case_.before) {
       Launch(job);
       Await(runs_.back());
-    }
-    // A job that is launched before its team's state is reached makes the faults of its own programs itself.
-    for (const Fault& fault : case_.faults) {
-      if (fault.kind == FaultKind::kFullRooms || fault.kind == FaultKind::kLeavesEarly) oracle_.Made(fault);
     }
     Launch(case_.target);
     ReachState();
