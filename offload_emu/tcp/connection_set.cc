@@ -66,6 +66,7 @@ void ConnectionSet::Watch(TcpConnection* connection, bool reads) {
 
 void ConnectionSet::SetAttached(TcpConnection* connection) {
   strangers_ -= connection->is_stranger() ? 1 : 0;
+  if (!connection->source.empty()) budget_.GiveBack(connection->source);
   connection->stage = ConnectionStage::kAttached;
 }
 
@@ -84,18 +85,25 @@ void ConnectionSet::EraseOldestStranger() {
 uint32_t ConnectionSet::Accept(const std::shared_ptr<const TlsIdentity>& identity) {
   uint32_t erased = 0;
   while (true) {
-    UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    sockaddr_storage address = {};
+    socklen_t bytes = sizeof(address);
+    UniqueFd fd(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid() && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!fd.valid()) {
       if (errno != EAGAIN) PauseAccepting(errno);
       return erased;
     }
     is_accepting_paused_ = false;
+    const std::string source = SourceOf(address);
+    if (!budget_.Take(source, clock_->Now())) {
+      ++erased;
+      continue;
+    }
     if (strangers_ >= options_.strangers_max) {
       EraseOldestStranger();
       ++erased;
     }
-    Add(SealedStream::Accept(std::move(fd), identity), ConnectionStage::kAccepted);
+    Add(SealedStream::Accept(std::move(fd), identity), ConnectionStage::kAccepted)->source = source;
   }
 }
 

@@ -20,6 +20,7 @@
 #include "base/unique_fd.h"
 #include "offload_emu/tcp/flight_limit.h"
 #include "offload_emu/tcp/sealed_stream.h"
+#include "offload_emu/tcp/stranger_budget.h"
 #include "offload_emu/tcp/tls_identity.h"
 #include "offload_emu/tcp/wire_format.h"
 
@@ -43,6 +44,7 @@ struct TcpConnection {
   std::optional<FlightLimit> limit = std::nullopt;  // kAttached, of long frames
   WireHello hello{};                                // kParked
   uint64_t received = 0;                            // kParked: as in the hello's header
+  std::string source;                               // SourceOf, of a connection that was accepted
   absl::Time begun;
   absl::Time until;  // it is late then, unless it is attached
   bool is_watched = false;
@@ -73,7 +75,8 @@ class ConnectionSet {
   void SetAttached(TcpConnection* connection);
   void Erase(TcpConnection* connection);
 
-  // Accepts all who wait, and returns how many strangers had to go for them.
+  // Accepts all who wait, and returns how many strangers had to go: those in whose places others are now, and those
+  // beyond StrangerBudget.
   uint32_t Accept(const std::shared_ptr<const TlsIdentity>& identity);
 
   // Fills in what has happened; the time is not waited for. `data.u64` is a connection's id, or kListenerId.
@@ -106,6 +109,7 @@ class ConnectionSet {
   std::map<uint64_t, std::unique_ptr<TcpConnection>> connections_;
   uint64_t next_id_ = kListenerId + 1;
   uint32_t strangers_ = 0;
+  StrangerBudget budget_;
 };
 
 }  // namespace copse::emu

@@ -3,6 +3,7 @@
 // Tests two or more transports in one process, over loopback, and what disturbs their connections.
 #include "offload_emu/tcp/tcp_transport.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -28,6 +30,7 @@
 #include "base/testing/mapping_beyond_end.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/tcp/socket_address.h"
+#include "offload_emu/tcp/stranger_budget.h"
 #include "offload_emu/tcp/testing/relay.h"
 #include "offload_emu/tcp/testing/test_authority.h"
 #include "offload_emu/testing/transport_end.h"
@@ -638,6 +641,42 @@ TEST_F(StrangerTest, WhoeverSaysNothingIsPutOutAndKeepsNobodyOut) {
   ASSERT_TRUE(RunTill({&a, &b}, [&] { return b.frames.size() == 1; }));
   ASSERT_TRUE(RunTill({&a, &b}, [&] { return b->counts().refused >= 40; }));
   EXPECT_TRUE(b.downs.empty());
+}
+
+TEST_F(StrangerTest, ASourceThatBeginsManyHandshakesIsPutOutBeforeThem) {
+  TcpTransportOptions options;
+  options.strangers_max = 1 << 20;  // nobody has to go for another one
+  options.hello_timeout = absl::Minutes(10);
+  Side b(kB, options);
+  ASSERT_TRUE(b->Connect({kA, "tcp1:127.0.0.1:1", "n11"}).ok());  // it listens
+  const SocketAddress address = *SocketAddress::Parse(b->LocalAddress().substr(5));
+  std::vector<UniqueFd> strangers;
+  // Connects from 127.0.0.1 until one is put out.
+  const auto exhaust = [&] {
+    for (const uint64_t before = b->counts().refused; b->counts().refused == before;) {
+      strangers.push_back(*address.Connect());
+      b->Progress(&b);
+      if (strangers.size() > 100 * StrangerBudget::kBurst) return false;
+    }
+    return true;
+  };
+  ASSERT_TRUE(exhaust());
+  EXPECT_GE(strangers.size(), StrangerBudget::kBurst);
+  // Another host is not concerned. It is accepted before those that come after it.
+  const UniqueFd other(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in from = {};
+  from.sin_family = AF_INET;
+  inet_pton(AF_INET, "127.0.0.2", &from.sin_addr);
+  ASSERT_EQ(bind(other.get(), reinterpret_cast<const sockaddr*>(&from), sizeof(from)), 0);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  to.sin_port = htons(static_cast<uint16_t>(std::stoi(b->LocalAddress().substr(b->LocalAddress().rfind(':') + 1))));
+  ASSERT_EQ(connect(other.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  ASSERT_TRUE(exhaust());
+  char byte;
+  EXPECT_EQ(recv(other.get(), &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, EAGAIN) << "it is connected";
 }
 
 }  // namespace
