@@ -105,6 +105,9 @@ absl::Status PlannerStats(const Arguments& arguments, VerbContext& context) {
 }
 
 absl::Status Stats(const Arguments& arguments, VerbContext& context) {
+  if (arguments.Has(kRaw) && arguments.Has(kHistograms)) {
+    return absl::InvalidArgumentError("--raw and --histograms exclude each other");
+  }
   if (arguments.Has(kPlanner)) return PlannerStats(arguments, context);
   v1::GetStatsRequest request;
   // One name is what planners of all versions understand. It must be known.

@@ -238,8 +238,9 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
                             {"packets", made.flows},
                             {"clock_doubt_us", made.doubt_us}});
   } else {
-    context.out = absl::StrFormat("%s: %u records of %u nodes, %u packets; open it in https://ui.perfetto.dev\n",
-                                  cli::Printable(path), records, sources.size(), made.flows);
+    context.out =
+        absl::StrFormat("%s: %u records of %u node%s, %u packets; open it in https://ui.perfetto.dev\n",
+                        cli::Printable(path), records, sources.size(), sources.size() == 1 ? "" : "s", made.flows);
     if (made.doubt_us > 0) {
       absl::StrAppendFormat(&context.out, "times of different nodes may be wrong by %.1f us against each other\n",
                             made.doubt_us);
