@@ -11,7 +11,7 @@
 #include "base/config/start.h"
 #include "base/log.h"
 #include "base/process/core_dump.h"
-#include "base/time_slice.h"
+#include "base/process/time_slice.h"
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
 #include "rpc/grpc_locks.h"

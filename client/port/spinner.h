@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "base/core_watch.h"
+#include "base/process/core_watch.h"
 
 namespace copse::client {
 

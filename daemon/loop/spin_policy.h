@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "base/core_watch.h"
+#include "base/process/core_watch.h"
 
 namespace copse::daemon {
 

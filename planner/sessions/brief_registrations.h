@@ -39,7 +39,7 @@ struct BriefLimits {
   // While somebody waits: reports and contents that no waiting registration names are forgotten beyond this; if what
   // they name is longer, the daemon fails that sends more.
   uint64_t kept_while_waiting = 512 << 20;
-  // Of the reports that one registration is the first to bring.
+  // One registration may be the first to bring reports of so many bytes.
   uint64_t expanded = 512 << 20;
 };
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/time_slice.h"
+#include "base/process/time_slice.h"
 #include "client/mpi/api/output_line.h"
 #include "client/mpi/api/roll_call.h"
 #include "client/mpi/data/element_types.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/time_slice.h"
+#include "base/process/time_slice.h"
 #include "client/copse.h"
 #include "client/mpi/api/wait_time.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/time_slice.h"
 #include "base/testing/status_matchers.h"
-#include "base/time_slice.h"
 #include "client/mpi/api/wait_time.h"
 #include "gtest/gtest.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads and sets a thread's time slice, for which it keeps the processor while other threads want it, too.
-#ifndef COPSE_BASE_TIME_SLICE_H_
-#define COPSE_BASE_TIME_SLICE_H_
+#ifndef COPSE_BASE_PROCESS_TIME_SLICE_H_
+#define COPSE_BASE_PROCESS_TIME_SLICE_H_
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -62,4 +62,4 @@ inline bool SetTimeSlice(uint64_t nanoseconds) {
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_TIME_SLICE_H_
+#endif  // COPSE_BASE_PROCESS_TIME_SLICE_H_

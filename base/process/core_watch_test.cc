@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/core_watch.h"
+#include "base/process/core_watch.h"
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Detects whether another thread wants the core on which the caller spins.
-#ifndef COPSE_BASE_CORE_WATCH_H_
-#define COPSE_BASE_CORE_WATCH_H_
+#ifndef COPSE_BASE_PROCESS_CORE_WATCH_H_
+#define COPSE_BASE_PROCESS_CORE_WATCH_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -43,4 +43,4 @@ class CoreWatch {
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_CORE_WATCH_H_
+#endif  // COPSE_BASE_PROCESS_CORE_WATCH_H_

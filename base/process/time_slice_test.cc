@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/time_slice.h"
+#include "base/process/time_slice.h"
 
 #include <sched.h>
 #include <sys/utsname.h>
