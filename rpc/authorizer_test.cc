@@ -358,7 +358,7 @@ TEST(IdentityTest, WhatEndsSoonIsLoggedOnceInAWhile) {
   EXPECT_EQ(LinesWith(LoggedFor(files), "tls_cert=" + files.certificate), 1u);
   WriteSecretFile(list, Authority().Revoke({}, 7));
   EXPECT_EQ(LinesWith(LoggedFor(files), "tls_crl_dir=" + list), 1u);
-  // Of an authority's lists the one that lasts longest counts.
+  // An authority's list that lasts longest counts.
   WriteSecretFile(files.revoked + "/newer.pem", Authority().Revoke({}, 30));
   EXPECT_EQ(LinesWith(LoggedFor(files), "tls_crl_dir="), 0u);
   // Another authority's list is one of its own.

@@ -34,7 +34,7 @@ expect "drain" node dr
 [[ " $(offers node drain n1 --w) " == *" --wait --why "* ]] || fail "options of node drain: $(offers node drain n1 --w)"
 expect "list" -e there:1 node li
 expect "list" --context there node li
-# Of each option that has a value, the value is no verb.
+# An option that has a value takes the next word, which is then no verb.
 valued=$("$copsectl" --help | sed -n 's/^  \(-., *\)\?\(--[a-z-]*\) [^ ].*/\2/p')
 [ "$(wc -w <<<"$valued")" -ge 14 ] || fail "options with values: $valued"
 for option in $valued; do expect "list" "$option" value node li; done
