@@ -5,7 +5,6 @@
 Arguments: copse-ca, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, planner_cluster.py.
 """
 
-import json
 import os
 import shutil
 import socket
@@ -16,7 +15,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[7])))
-from planner_cluster import PATIENCE_S, Processes, until
+from planner_cluster import Authority, PATIENCE_S, Processes, until
 
 CA, COPSECTL, COPSED, PLANNER, LIBCOPSE, RANK = sys.argv[1:7]
 NODES = ("n1", "n2")
@@ -59,41 +58,26 @@ class DataEncryptionTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.ca("init")
-        self.ca("planner", "p0")
-        self.ca("node", *NODES)
-        self.ca("admin", "tester")
-
-    def ca(self, *words):
-        subprocess.run([CA, "--dir", f"{self.folder}/ca", "--domain", "lab", *words], check=True,
-                       stdout=subprocess.DEVNULL)
-
-    def tls(self, name):
-        ca = f"{self.folder}/ca"
-        return self.settings(f"tls_cert={ca}/{name}.pem", f"tls_key={ca}/{name}.key", f"tls_ca={ca}/ca.pem",
-                             f"run_dir={self.folder}")
+        self.authority = Authority(CA, self.folder, NODES)
 
     @staticmethod
     def settings(*settings):
         return [word for setting in settings for word in ("--set", setting)]
 
     def ready(self, planner):
-        admin = f"{self.folder}/ca/administrator/tester"
-        run = subprocess.run([COPSECTL, "-e", planner, "--cert", f"{admin}.pem", "--key", f"{admin}.key", "--cacert",
-                              f"{self.folder}/ca/ca.pem", "-w", "json", "node", "list"],
-                             capture_output=True, check=True, timeout=PATIENCE_S)
-        return [node["state"] for node in json.loads(run.stdout)] == ["ready"] * len(NODES)
+        nodes = self.authority.ask(COPSECTL, planner, "node", "list")
+        return [node["state"] for node in nodes] == ["ready"] * len(NODES)
 
     def packets_of_a_broadcast(self, *settings):
         """Returns the numbers of packets on the wire, and of those with the secret."""
         processes = Processes(tempfile.mkdtemp(dir=self.folder))
         try:
-            _, planner = processes.start_serving(PLANNER, *self.tls("planner/p0"), *self.settings("listen=127.0.0.1:0"))
+            _, planner = processes.start_serving(PLANNER, *self.authority.settings("planner/p0"), *self.settings("listen=127.0.0.1:0", f"run_dir={self.folder}"))
             sockets = {node: f"@encryption-{os.getpid()}-{node}" for node in NODES}
             for node in NODES:
-                processes.start_serving(COPSED, *self.tls(f"node/{node}"),
+                processes.start_serving(COPSED, *self.authority.settings(f"node/{node}"),
                                         *self.settings(f"node={node}", f"planner={planner}", f"socket={sockets[node]}",
-                                                       "admin_listen=127.0.0.1:0", *settings))
+                                                       "admin_listen=127.0.0.1:0", f"run_dir={self.folder}", *settings))
             until("all nodes", lambda: self.ready(planner))
             ranks = [processes.start(sys.executable, RANK, LIBCOPSE, sockets[node], "team", str(rank), str(len(NODES)),
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -5,7 +5,6 @@
 Arguments: copse-ca, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, planner_cluster.py.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[7])))
-from planner_cluster import PATIENCE_S, Processes, until
+from planner_cluster import Authority, PATIENCE_S, Processes, until
 
 CA, COPSECTL, COPSED, PLANNER, LIBCOPSE, RANK = sys.argv[1:7]
 REVOKED_WITHIN_S = 60
@@ -27,41 +26,25 @@ class RevocationTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.ca("init")
-        self.ca("planner", "p0")
-        self.ca("node", *NODES)
-        self.ca("admin", "tester")
+        self.authority = Authority(CA, self.folder, NODES)
         self.processes = Processes(self.folder)
         self.addCleanup(self.processes.end)
-        _, self.planner = self.processes.start_serving(PLANNER, *self.tls("planner/p0"), "--set", "listen=127.0.0.1:0",
+        _, self.planner = self.processes.start_serving(PLANNER, *self.authority.settings("planner/p0"), "--set", "listen=127.0.0.1:0",
                                                        "--set", f"run_dir={self.folder}")
         for node in NODES:
             self.start_daemon(node)
         until("all nodes", lambda: self.states() == dict.fromkeys(NODES, "ready"))
 
-    def ca(self, *words):
-        subprocess.run([CA, "--dir", f"{self.folder}/ca", "--domain", "lab", *words], check=True,
-                       stdout=subprocess.DEVNULL)
-
-    def tls(self, name):
-        ca = f"{self.folder}/ca"
-        settings = (f"tls_cert={ca}/{name}.pem", f"tls_key={ca}/{name}.key", f"tls_ca={ca}/ca.pem", f"tls_crl_dir={ca}/crl")
-        return [word for setting in settings for word in ("--set", setting)]
-
     def socket(self, node):
         return f"@revocation-{os.getpid()}-{node}"
 
     def start_daemon(self, node):
-        return self.processes.start_serving(COPSED, *self.tls(f"node/{node}"), "--set", f"node={node}", "--set",
+        return self.processes.start_serving(COPSED, *self.authority.settings(f"node/{node}"), "--set", f"node={node}", "--set",
                                             f"planner={self.planner}", "--set", f"socket={self.socket(node)}", "--set",
                                             "admin_listen=127.0.0.1:0", "--set", f"run_dir={self.folder}")[0]
 
     def copsectl(self, *verb):
-        admin = f"{self.folder}/ca/administrator/tester"
-        run = subprocess.run([COPSECTL, "-e", self.planner, "--cert", f"{admin}.pem", "--key", f"{admin}.key",
-                              "--cacert", f"{self.folder}/ca/ca.pem", "-w", "json", *verb],
-                             capture_output=True, check=True, timeout=PATIENCE_S)
-        return json.loads(run.stdout)
+        return self.authority.ask(COPSECTL, self.planner, *verb)
 
     def states(self):
         return {node["name"]: node["state"] for node in self.copsectl("node", "list")}
@@ -99,7 +82,7 @@ class RevocationTest(unittest.TestCase):
             self.assertEqual((counts["reconnected"], counts["dropped"]), (0, 0))
         self.call(all_ranks, 1_000_000_000)
         revoked = time.monotonic()
-        self.ca("revoke", "node", "n3")
+        self.authority.run("revoke", "node", "n3")
         for rank in all_ranks:
             self.assertNotEqual(rank.wait(timeout=PATIENCE_S), 0)
             self.assertIn("n3", self.log(rank))

@@ -70,6 +70,8 @@ class SqliteFile:
 class Etcd:
     """A store in an etcd of one member."""
 
+    tls = None  # of its clients
+
     def __init__(self, test, name, quota=0):
         client, peer = free_ports(2)
         self.test = test
@@ -94,7 +96,7 @@ class Etcd:
 
     def is_healthy(self):
         try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=2) as answer:
+            with urllib.request.urlopen(f"{self.url}/health", timeout=2, context=self.tls) as answer:
                 return json.load(answer)["health"] == "true"
         except OSError:
             return False
@@ -152,16 +154,9 @@ class SealedEtcd(Etcd):
         self.command = [word.replace("client-urls=http:", "client-urls=https:") for word in self.command]
         self.command += [f"--cert-file={self.files}.server", f"--key-file={self.files}.server.key", "--client-cert-auth",
                          f"--trusted-ca-file={self.files}.ca"]
+        self.tls = ssl.create_default_context(cafile=f"{self.files}.ca")
+        self.tls.load_cert_chain(f"{self.files}.planner", f"{self.files}.planner.key")
         super().begin()
-
-    def is_healthy(self):
-        context = ssl.create_default_context(cafile=f"{self.files}.ca")
-        context.load_cert_chain(f"{self.files}.planner", f"{self.files}.planner.key")
-        try:
-            with urllib.request.urlopen(f"{self.url}/health", timeout=2, context=context) as answer:
-                return json.load(answer)["health"] == "true"
-        except OSError:
-            return False
 
 
 class StateTest(unittest.TestCase):

@@ -193,3 +193,29 @@ class PlannerCluster(Processes):
     def start_rank(self, script, daemon, *arguments):
         return self.start(*self.places.enter("daemons"), sys.executable, script, self.programs["libcopse"],
                           self.daemons[daemon], *arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+class Authority:
+    """copse-ca in a folder, with certificates of planner p0, of nodes, and of administrator tester."""
+
+    def __init__(self, copse_ca, folder, nodes):
+        self.copse_ca, self.folder = copse_ca, f"{folder}/ca"
+        for words in (("init",), ("planner", "p0"), ("node", *nodes), ("admin", "tester")):
+            self.run(*words)
+
+    def run(self, *words):
+        subprocess.run([self.copse_ca, "--dir", self.folder, "--domain", "lab", *words], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def settings(self, name):
+        """Returns what gives a program this identity, such as `node/n1`."""
+        files = {"cert": f"{name}.pem", "key": f"{name}.key", "ca": "ca.pem", "crl_dir": "crl"}
+        return [word for key, file in files.items() for word in ("--set", f"tls_{key}={self.folder}/{file}")]
+
+    def ask(self, copsectl, planner, *verb):
+        """Returns what the administrator is answered."""
+        admin = f"{self.folder}/administrator/tester"
+        run = subprocess.run([copsectl, "-e", planner, "--cert", f"{admin}.pem", "--key", f"{admin}.key", "--cacert",
+                              f"{self.folder}/ca.pem", "-w", "json", *verb],
+                             capture_output=True, check=True, timeout=PATIENCE_S)
+        return json.loads(run.stdout)
