@@ -120,10 +120,10 @@ absl::Status PlanRun::Open() {
 
 absl::Status PlanRun::Connect() {
   for (uint32_t v = 0; v < node_count(); ++v) {
-    for (const uint32_t w : nodes_[v]->neighbors())
-      RETURN_IF_ERROR(nodes_[v]->SetRemoteLabel(w, nodes_[w]->LabelFor(v)));
+    for (const uint32_t w : nodes_[v]->port().neighbors())
+      RETURN_IF_ERROR(nodes_[v]->port().SetRemoteLabel(w, nodes_[w]->port().LabelFor(v)));
   }
-  for (const std::unique_ptr<SimNode>& node : nodes_) node->Settle();
+  for (const std::unique_ptr<SimNode>& node : nodes_) node->port().Settle();
   return absl::OkStatus();
 }
 
@@ -167,20 +167,20 @@ int64_t PlanRun::RankTurn(uint32_t rank, int64_t now_ns) {
 absl::Status PlanRun::Check() const {
   for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->failure());
   for (uint32_t v = 0; v < node_count(); ++v) {
-    if (nodes_[v]->ended()) continue;
+    if (nodes_[v]->call().ended()) continue;
     return absl::InternalError(absl::StrCat("plan ", call_.plan->id.value(), ": the call does not end at node ", v,
                                             " (done=", done_, ", ranks=", shape_.size(), ")"));
   }
   CHECK_EQ(done_, shape_.size());
   if (blocks_ != nullptr) {
-    for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->CheckData({}));
+    for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->call().CheckData({}));
     return absl::OkStatus();
   }
   // All ranks that receive a result receive an equal one.
   const Rank root(HasRoot(call_.arguments.collective) ? call_.arguments.root : 0);
   const std::vector<uint8_t> expected =
       schedule::ExpectedResult(call_.arguments, root.value(), shape_.size(), call_.seed);
-  for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->CheckData(expected));
+  for (const std::unique_ptr<SimNode>& node : nodes_) RETURN_IF_ERROR(node->call().CheckData(expected));
   return absl::OkStatus();
 }
 
@@ -205,12 +205,12 @@ absl::StatusOr<PlanRunResult> PlanRun::Run() {
       HasRoot(call_.arguments.collective) ? shape_.NodeOf(Rank(call_.arguments.root)).value() : 0;
   for (uint32_t v = 0; v < node_count(); ++v) {
     const SimNode* const node = nodes_[v].get();
-    const emu::EngineStats& stats = node->stats();
-    const DaemonUse use = {.connections = static_cast<uint32_t>(node->neighbors().size()),
+    const emu::EngineStats& stats = node->port().stats();
+    const DaemonUse use = {.connections = static_cast<uint32_t>(node->port().neighbors().size()),
                            .staging_bytes = stats.memory_used_bytes_max,
                            .reserved_bytes = stats.memory_reserved_bytes,
-                           .notes_bytes = node->notes_bytes(),
-                           .list_bytes = node->list_bytes_max()};
+                           .notes_bytes = blocks_ == nullptr ? 0 : blocks_->NotesBytes(),
+                           .list_bytes = node->call().list_bytes_max()};
     if (v == root_node) result.root = use;
     result.most = {.connections = std::max(result.most.connections, use.connections),
                    .staging_bytes = std::max(result.most.staging_bytes, use.staging_bytes),

@@ -4,73 +4,43 @@
 #ifndef COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_
 #define COPSE_CLI_SIM_CLUSTER_SIM_NODE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
+#include "cli/sim/cluster/node_call.h"
+#include "cli/sim/cluster/node_clock.h"
+#include "cli/sim/cluster/node_port.h"
+#include "cli/sim/cluster/sim_call.h"
 #include "cli/sim/cluster/wire.h"
-#include "collectives/call_arguments.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/transport.h"
-#include "planner/pricing/team_costs.h"
-#include "schedule/block_program.h"
-#include "schedule/expand.h"
-#include "schedule/lower.h"
-#include "schedule/plan.h"
 #include "sim/cores.h"
 
 namespace copse::sim {
 
-// A Charging is the rule by which work takes time.
-enum class Charging : uint8_t {
-  // The rules of the cost model (docs/reference/cost-model.md) apply.
-  kCostModel,
-  // Section 3.1 of the MGO paper: a send keeps its node busy for o + (m-1)/b, the message's head arrives after the
-  // latency L, and the receiver is busy for its o. Nothing else has a cost, and links have no contention.
-  kMgo,
-};
-
-// SimCall holds the data that all nodes of a call share.
-struct SimCall {
-  const schedule::Plan* plan = nullptr;
-  const schedule::ShapeIndex* shape = nullptr;
-  const schedule::TreeIndex* index = nullptr;
-  const planner::TeamCosts* costs = nullptr;
-  CallArguments arguments;
-  Charging charging = Charging::kCostModel;
-  bool charge_headers = false;  // true: frames are charged with their headers, not only for the message's bytes
-  uint64_t seed = 1;            // seed of the contributions
-  const schedule::BlockProgram* blocks = nullptr;  // for a collective of blocks; else null
-  // It holds the metadata of all nodes, each of which writes equal bytes to it. Null: each node has its own.
-  uint8_t* shared_notes = nullptr;
-};
-
-// A SimNode does for one call the work of the daemon's EpochPort and LongCall: it opens a port with the plan's edges,
-// expands the plan, lowers it, and posts descriptors as ranks post the call. A collective of blocks runs chunk by
-// chunk, a window of them at a time. Unlike daemons, the nodes share plan and index, and know all counts from the
-// start. As the Transport of its engine, a SimNode charges its thread for the engine's work and passes frames to the
-// wire.
+// A SimNode is the thread of a daemon: it takes one rank's arguments or one frame at a time, and runs its engine and
+// its part of the call until they have nothing to do. As the Transport of its engine, it charges its thread for the
+// engine's work and passes frames to the wire.
 //
-// Calls follow Open, LabelFor and SetRemoteLabel for each neighbor, Settle, (AddRank | AddFrame | Turn TakeDone)*,
-// where Turn needs HasWork(). Thread-compatible. All pointers must outlive this object.
+// Calls follow Open, then the port's LabelFor and SetRemoteLabel for each neighbor and its Settle, then (AddRank |
+// AddFrame | Turn TakeDone)*, where Turn needs HasWork(). Thread-compatible. All pointers must outlive this object.
 class SimNode final : private emu::Transport, private emu::PortSink, private emu::ControlSink {
  public:
   SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* cores);
-  ~SimNode() override;
 
   // Makes the engine and opens its port. `sequences_max` is the result of schedule::SequencesPerCall for the plan and
   // the number of this node's ranks. Errors: those of Expand, Engine::OpenPort and Engine::AddEdge.
   absl::Status Open(uint32_t sequences_max);
-  absl::Span<const uint32_t> neighbors() const { return neighbors_; }
-  emu::Label LabelFor(uint32_t neighbor) const;
-  absl::Status SetRemoteLabel(uint32_t neighbor, emu::Label label);
-  // Runs the engine until it has no work. Before the call, this processes the labels, which must all be set.
-  void Settle();
+  // Returns the node's port, whose neighbors' labels the caller exchanges and settles before the first turn.
+  NodePort& port() { return port_; }
+  const NodePort& port() const { return port_; }
 
   // These queue work for the node's thread: a rank that has posted the call, by its local index, or a frame that has
   // arrived.
@@ -85,28 +55,13 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
 
   // Returns the first error of the engine or of the call; any error is a bug.
   const absl::Status& failure() const { return failure_; }
-  // Returns whether all ranks and the node's own work have ended.
-  bool ended() const {
-    if (call_->blocks != nullptr) return chunks_finished_ == call_->blocks->chunk_count();
-    return node_done_ && told_ == ranks_.size();
-  }
-  // Checks the results of this node's ranks. `expected` is the call's result; a collective of blocks ignores it, since
-  // each rank has its own. Errors: INTERNAL with the first byte that differs, or if memory behind a result was written.
-  absl::Status CheckData(absl::Span<const uint8_t> expected) const;
-  const emu::EngineStats& stats() const { return engine_->stats(); }
-  // These return the bytes of a daemon's memory that are not the engine's: metadata, and the maximum of copy lists.
-  uint64_t notes_bytes() const { return call_->blocks != nullptr ? call_->blocks->NotesBytes() : 0; }
-  uint64_t list_bytes_max() const { return list_bytes_max_; }
+  const NodeCall& call() const { return *node_call_; }
 
  private:
   struct Item {
     bool from_rank;
     uint32_t local;
     WireFrame frame;
-  };
-  struct RankMemory {
-    std::vector<uint8_t> send;
-    std::vector<uint8_t> receive;  // the result and guard bytes
   };
 
   // --- Transport ---
@@ -125,61 +80,22 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   void OnPeerHeard(Incarnation) override {}
 
   uint64_t ChargedBytes(absl::Span<const uint8_t> frame) const;
-  size_t PlaceOf(uint32_t neighbor) const;  // the index in neighbors_
-  void ChargeWork();                        // charges copies and reductions since the last call
-  absl::Status StartCall();
-  absl::Status ArmRank(uint32_t local);
-  absl::Status Post();
-  schedule::PortMap Map() const;
-
-  // --- Collectives of blocks ---
-  struct ActiveChunk {
-    bool active = false;
-    bool node_done = false;
-    uint32_t told = 0;
-    uint64_t list_bytes = 0;
-    std::vector<emu::CopyRun> runs;
-  };
-  uint32_t slots() const { return static_cast<uint32_t>(chunks_.size()); }
-  void MakeRanks();
-  // Finishes chunks that have ended and starts those for which the window has room. Returns false if there were none.
-  absl::StatusOr<bool> Advance();
-  absl::Status StartChunk(uint64_t chunk);
-  absl::Status FinishChunk(uint64_t chunk);
-  schedule::PortMap MapOf(uint64_t chunk) const;
-  uint64_t message_bytes() const;
+  void TakeNextItem();
+  // Runs engine and call by turns until neither has work.
+  absl::Status Work();
 
   const SimCall* const call_;
   const uint32_t node_;
   Wire* const wire_;
   const Cores* const cores_;
-  std::unique_ptr<emu::Engine> engine_;
-  emu::PortId port_;
-  std::vector<schedule::NodeSequence> sequences_;  // by rotation; freed when all ranks have posted
-  std::vector<uint32_t> neighbors_;
-  std::vector<uint32_t> edges_;          // parallel to neighbors_
-  std::vector<emu::Label> labels_;       // parallel to neighbors_
-  std::vector<emu::RegionIndex> cells_;  // parallel to neighbors_
-  std::vector<RankMemory> ranks_;        // by local index
+  NodeClock clock_;
+  NodePort port_;
+  std::unique_ptr<NodeCall> node_call_;
   std::vector<Item> items_;
   size_t next_item_ = 0;
   WireFrame inbox_;  // frame that the engine's next Progress receives; valid if has_frame_
   bool has_frame_ = false;
-  int64_t cursor_ns_ = 0;               // time up to which the thread's work is charged
-  uint64_t copied_ = 0, combined_ = 0;  // bytes already charged
-  uint32_t arrived_ = 0;
-  uint32_t told_ = 0;
-  bool node_done_ = false;
   std::vector<uint32_t> done_;
-  std::vector<ActiveChunk> chunks_;  // by slot
-  std::vector<uint8_t> notes_;
-  std::vector<uint64_t> told_chunks_;  // by local rank: chunks whose result is complete
-  uint32_t counters_per_slot_ = 0;
-  uint64_t chunks_started_ = 0;
-  uint64_t chunks_finished_ = 0;
-  std::vector<uint64_t> over_;  // chunks that have ended since the last Advance
-  uint64_t list_bytes_ = 0;
-  uint64_t list_bytes_max_ = 0;
   absl::Status failure_;
 };
 
