@@ -128,9 +128,11 @@ class SqliteStore::Database {
     if (tables > 0 && application != kApplicationId) {
       return absl::FailedPreconditionError(absl::StrCat("state: not a planner's state file (state=", path_, ")"));
     }
+    // Trying again does not help: only another program, or another file, does.
     if (tables > 0 && version != kSchemaVersion) {
-      return absl::FailedPreconditionError(absl::StrCat("state: another schema (state=", path_, ", schema=", version,
-                                                        ", this program's=", kSchemaVersion, ")"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("state: another version of copse-planner has written it, which alone can read it (state=", path_,
+                       ", schema=", version, ", this program's=", kSchemaVersion, ")"));
     }
     if (tables == 0) {
       RETURN_IF_ERROR(Run("CREATE TABLE team (id INTEGER PRIMARY KEY, record BLOB NOT NULL)"));

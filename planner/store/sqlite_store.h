@@ -31,8 +31,9 @@ class SqliteStore : public coordinator::Store, public StateReader {
   // Runs a task on the planner's thread, later.
   using Post = std::function<void(std::function<void()>)>;
 
-  // Opens the file, or creates it. `post` takes the ends of commits. Errors: FAILED_PRECONDITION if it is not a state
-  // file, damaged, of another schema, or in use; UNAVAILABLE if it cannot be opened or written.
+  // Opens the file, or creates it. `post` takes the ends of commits. Errors: INVALID_ARGUMENT if it is of another
+  // schema; FAILED_PRECONDITION if it is not a state file, damaged, or in use; UNAVAILABLE if it cannot be opened or
+  // written.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path, Post post);
   // Waits for the commit that is in flight; its end is still posted.
   ~SqliteStore() override;

@@ -155,6 +155,14 @@ class RawDatabase {
   sqlite3* handle_ = nullptr;
 };
 
+TEST_F(SqliteStoreTest, AFileOfANewerPlannerIsRefusedAndKept) {
+  ASSERT_TRUE(Commit(*Open(), {Put(Record(1))}).ok());
+  RawDatabase(path_).Run("PRAGMA user_version=99");
+  EXPECT_THAT(Open(path_), FailsWith(StatusCode::kInvalidArgument, "state=" + path_, "schema=99", "this program's=1"));
+  RawDatabase(path_).Run("PRAGMA user_version=1");
+  EXPECT_EQ(Open()->Load().value().teams.size(), 1u);
+}
+
 TEST_F(SqliteStoreTest, ADamagedRecordIsPutAsideAndNamed) {
   {
     auto store = Open();
