@@ -11,6 +11,7 @@ import unittest
 
 FILES = {}
 PORTS = {"copse": "7472", "copse-web": "7473"}
+JOB = re.compile(r"- job_name: (\S+)\n(?: *(?:scheme|tls_config):.*\n)* *static_configs: (.*)")
 
 
 def text(name):
@@ -30,9 +31,9 @@ class Jobs(unittest.TestCase):
 
     def test_the_examples_have_both_jobs_with_their_ports(self):
         for example in ("page", "site"):
-            jobs = re.findall(r"- job_name: (\S+)\n *static_configs: (.*)", text(example))
+            jobs = JOB.findall(text(example))
             self.assertEqual({name for name, _ in jobs}, set(PORTS), example)
-        for name, targets in re.findall(r"- job_name: (\S+)\n *static_configs: (.*)", text("page")):
+        for name, targets in JOB.findall(text("page")):
             self.assertEqual(set(re.findall(r":(\d+)\"", targets)), {PORTS[name]}, name)
 
     def test_what_is_asked_for_is_there(self):

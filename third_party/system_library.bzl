@@ -10,7 +10,7 @@ def system_library(name, libs = None, as_needed = True, **kwargs):
       name: the target's name.
       libs: names as the linker takes them after -l, dependents first; `name` unless given.
       as_needed: False for a library that works by being loaded (its static constructors register something).
-      **kwargs: visibility, testonly, deps.
+      **kwargs: visibility, testonly, defines, deps.
     """
     native.cc_library(
         name = name,

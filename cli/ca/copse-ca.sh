@@ -4,7 +4,7 @@
 # copse-ca [--dir DIR] VERB ...: certificates for a cluster that has no authority of its own.
 #
 #   init [--domain NAME] [--days N]        makes the authority: DIR/ca.pem, and DIR/ca.key, which must stay here
-#   planner|node|operator|admin|viewer NAME... [--days N]
+#   planner|node|operator|admin|viewer NAME... [--days N] [--hosts HOST,...]
 #                                          makes DIR/ROLE/NAME.pem and .key, for spiffe://DOMAIN/ROLE/NAME
 #   revoke ROLE NAME                       the certificate is believed no more, once the list is where daemons read it
 #   crl [--days N]                         writes the list, DIR/crl/copse.pem, anew; revoke does, too
@@ -13,6 +13,8 @@
 #   --dir DIR      default: COPSE_CA_DIR, else ./copse-ca
 #   --domain NAME  the cluster, in all names (default: copse)
 #   --days N       how long it is good (default: authority 3650, certificates 365, list 30)
+#   --hosts HOST,...
+#                  names and addresses by which browsers and Prometheus reach copse-web or copse-exporter with it
 #   --version, --help
 #
 # A role and a name have one certificate at a time; an admin's role is spelled administrator in its name.
@@ -35,6 +37,15 @@ print_help() { sed -nE '4,${/^#/!q; s/^# ?//; p}' "$0"; }
 check_name() {
   [[ "$2" =~ ^[A-Za-z0-9]([A-Za-z0-9._-]{0,126})$ ]] ||
     fail 2 "$1: not a name of letters, digits and ._- ($1=$2, limit=127 characters)"
+}
+
+# host_names: the extension's part for --hosts.
+host_names() {
+  local host names=()
+  IFS=, read -ra names <<<"$hosts"
+  for host in "${names[@]}"; do
+    if [[ "$host" == *:* || "$host" =~ ^[0-9.]+$ ]]; then printf ',IP:%s' "$host"; else printf ',DNS:%s' "$host"; fi
+  done
 }
 
 # run_openssl WHAT ARGUMENTS: its words only if it fails.
@@ -95,7 +106,7 @@ do_issue() {
 basicConstraints = critical,CA:FALSE
 keyUsage = critical,digitalSignature
 extendedKeyUsage = serverAuth,clientAuth
-subjectAltName = URI:spiffe://$(cat "$dir/domain")/$role/$name
+subjectAltName = URI:spiffe://$(cat "$dir/domain")/$role/$name$(host_names)
 EXTENSIONS
   run_openssl "$role" req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=$role $name" \
     -keyout "$base.key" -out "$base.csr"
@@ -142,6 +153,7 @@ do_show() {
 dir=${COPSE_CA_DIR:-./copse-ca}
 domain=copse
 days=""
+hosts=""
 words=()
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -153,7 +165,7 @@ while [ $# -gt 0 ]; do
       echo "copse-ca $version"
       exit 0
       ;;
-    --dir | --domain | --days)
+    --dir | --domain | --days | --hosts)
       [ $# -ge 2 ] || fail 2 "$1: needs a value"
       printf -v "${1#--}" '%s' "$2"
       shift
@@ -164,6 +176,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ -z "$days" ] || [[ "$days" =~ ^[1-9][0-9]{0,4}$ ]] || fail 2 "--days: not a number of days (days=$days, limit=99999)"
+[ -z "$hosts" ] || [[ "$hosts" =~ ^[A-Za-z0-9.:-]+(,[A-Za-z0-9.:-]+)*$ ]] ||
+  fail 2 "--hosts: not names or addresses with commas between them (hosts=$hosts)"
 [ ${#words[@]} -gt 0 ] || fail 2 "no verb; try --help"
 verb=${words[0]}
 arguments=("${words[@]:1}")

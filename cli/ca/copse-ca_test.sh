@@ -56,6 +56,12 @@ verify "$COPSE_CA_DIR/node/n1.pem" >/dev/null || fail "the new n1 is not valid"
 [ "$("$ca" show | grep -c "^valid ")" = 4 ] || fail "show lists another number: $("$ca" show)"
 "$ca" show admin root | grep -q "spiffe://site/administrator/root" || fail "show says nothing about root"
 
+"$ca" viewer web --hosts head.site,10.0.0.1 >/dev/null
+names=$(openssl x509 -in "$COPSE_CA_DIR/viewer/web.pem" -noout -ext subjectAltName)
+[[ "$names" == *"URI:spiffe://site/viewer/web, DNS:head.site, IP Address:10.0.0.1"* ]] || fail "web has the names $names"
+verify "$COPSE_CA_DIR/viewer/web.pem" >/dev/null || fail "a certificate with hosts is not valid"
+expect 2 "hosts=a b" "$ca" viewer w2 --hosts "a b"
+
 expect 2 "node=../x" "$ca" node ../x
 expect 2 "verb=sing" "$ca" sing
 expect 2 "option=--loud" "$ca" --loud

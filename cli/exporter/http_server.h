@@ -10,21 +10,41 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/exporter/https_identity.h"
 #include "httplib.h"
 #include "prometheus/metric_family.h"
 
 namespace copse::exporter {
 
+// Routes says which handler answers what. Handlers run on several threads at once, and must outlive the server.
+class Routes {
+ public:
+  // `identity` is null without TLS.
+  Routes(httplib::Server* server, const HttpsIdentity* identity) : server_(server), identity_(identity) {}
+
+  // With TLS, a client that has no certificate of the cluster gets 403.
+  void Add(const std::string& path, httplib::Server::Handler handler);
+  // The handler decides who gets an answer.
+  void AddOpen(const std::string& path, httplib::Server::Handler handler);
+
+ private:
+  httplib::Server* const server_;
+  const HttpsIdentity* const identity_;
+};
+
 // An HttpServer answers requests on a few threads of its own, one request a connection, so that no client holds a
-// thread between requests. A client that sends nothing is left after 1 s, one that stops reading or writing after 5 s.
+// thread between requests. A client that sends nothing is left after 1 s, one that stops reading or writing, or takes
+// long for its handshake, after 5 s.
 class HttpServer {
  public:
-  // Adds the handlers, before the server listens. They run on several threads at once, and must outlive the server.
-  using AddRoutes = std::function<void(httplib::Server* server)>;
+  // Adds the handlers, before the server listens.
+  using AddRoutes = std::function<void(Routes* routes)>;
 
-  // Listens on `address`, HOST:PORT; port 0: any. Errors: INVALID_ARGUMENT for another form; UNAVAILABLE if it is
-  // taken.
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address, const AddRoutes& add_routes);
+  // Listens on `address`, HOST:PORT; port 0: any. With `identity`, by HTTPS. Errors: INVALID_ARGUMENT for another form;
+  // UNAVAILABLE if it is taken.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
+                                                           std::unique_ptr<HttpsIdentity> identity,
+                                                           const AddRoutes& add_routes);
   virtual ~HttpServer() = default;
 
   // Returns HOST:PORT.
@@ -32,7 +52,7 @@ class HttpServer {
 };
 
 // Answers GET /metrics with what `collect` returns, in Prometheus's text format. It makes one call at a time.
-void ServeMetrics(std::function<std::vector<prometheus::MetricFamily>()> collect, httplib::Server* server);
+void ServeMetrics(std::function<std::vector<prometheus::MetricFamily>()> collect, Routes* routes);
 
 }  // namespace copse::exporter
 

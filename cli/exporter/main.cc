@@ -52,9 +52,9 @@ int Main(int argc, char** argv) {
   const config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;
 
-  return ServeUntilSignal(config, started, [daemon = client->get()](httplib::Server* server) {
-    ServeMetrics([daemon] { return Ask(daemon); }, server);
-    server->Get(
+  return ServeUntilSignal(config, started, [daemon = client->get()](Routes* routes) {
+    ServeMetrics([daemon] { return Ask(daemon); }, routes);
+    routes->Add(
         "/", [](const httplib::Request&, httplib::Response& response) { response.set_content(kIndex, "text/html"); });
   });
 }

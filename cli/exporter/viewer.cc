@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/config/tls_files.h"
@@ -32,44 +33,65 @@ absl::Status Named(const std::string& key, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(key, ": ", status.message()));
 }
 
+absl::StatusOr<config::TlsFiles> TlsOf(const config::Config& config) {
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  return config::CompleteTlsFiles({.certificate = config.Text("tls_cert"),
+                                   .key = config.Text("tls_key"),
+                                   .authorities = config.Text("tls_ca"),
+                                   .revoked = config.Text("tls_crl_dir")},
+                                  host);
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> StartServer(const config::Config& config,
+                                                        const HttpServer::AddRoutes& add_routes) {
+  std::unique_ptr<HttpsIdentity> identity;
+  if (IsHttps(config)) {
+    ASSIGN_OR_RETURN(const config::TlsFiles tls, TlsOf(config));
+    ASSIGN_OR_RETURN(identity, HttpsIdentity::Open(tls));
+  }
+  return HttpServer::Start(config.Text("listen"), std::move(identity), add_routes);
+}
+
 }  // namespace
 
 std::vector<config::Key> ViewerKeys(const std::string& listen) {
   using config::Type;
-  return {{.name = "listen",
-           .default_text = listen,
-           .comment = "Where Prometheus and browsers ask, HOST:PORT. Port 0: any."},
-          {.name = "insecure",
-           .type = Type::kBool,
-           .default_text = "false",
-           .comment = "Lets it listen beyond loopback, where everybody may read, and ask in plain text there."},
-          {.name = "tls_cert", .comment = "PEM file of a viewer's certificate, for the server that it asks."},
-          {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
-          {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
-          {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."}};
+  return {
+      {.name = "listen",
+       .default_text = listen,
+       .comment = "Where Prometheus and browsers ask, HOST:PORT. Port 0: any."},
+      {.name = "insecure",
+       .type = Type::kBool,
+       .default_text = "false",
+       .comment = "Lets it listen beyond loopback in plain text, where everybody may read, and ask so, too."},
+      {.name = "tls_cert",
+       .comment = "PEM file of a viewer's certificate, for the server that it asks, and for HTTPS beyond loopback."},
+      {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
+      {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
+      {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."}};
 }
 
 absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& config, const std::string& server) {
   const std::string& listen = config.Text("listen");
   RETURN_IF_ERROR(Named("listen", rpc::CheckAddress(listen)));
   RETURN_IF_ERROR(Named(server, rpc::ParseAddresses(config.Text(server)).status()));
-  if (!rpc::IsLoopback(listen) && !config.Bool("insecure")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("listen: beyond loopback everybody could read it: set insecure: true (listen=", listen, ")"));
+  ASSIGN_OR_RETURN(const config::TlsFiles tls, TlsOf(config));
+  if (IsHttps(config) && !tls.given()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "listen: beyond loopback everybody could read it: set tls_cert, tls_key and tls_ca, or insecure: true (listen=",
+        listen, ")"));
   }
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
-  ASSIGN_OR_RETURN(const config::TlsFiles tls, config::CompleteTlsFiles({.certificate = config.Text("tls_cert"),
-                                                                         .key = config.Text("tls_key"),
-                                                                         .authorities = config.Text("tls_ca"),
-                                                                         .revoked = config.Text("tls_crl_dir")},
-                                                                        host));
   return ctl::AdminClient::Create({.endpoint = config.Text(server),
                                    .insecure = config.Bool("insecure"),
                                    .token_file = "",
                                    .tls = tls,
                                    .server = server == "daemon" ? "node" : server,
                                    .timeout = kPatience});
+}
+
+bool IsHttps(const config::Config& config) {
+  return !rpc::IsLoopback(config.Text("listen")) && !config.Bool("insecure");
 }
 
 void PrepareViewer() {
@@ -85,7 +107,7 @@ config::Flag PortFileFlag() {
 int ServeUntilSignal(const config::Config& config, const config::Started& started,
                      const HttpServer::AddRoutes& add_routes,
                      const std::function<absl::Status(const std::string& address)>& listening) {
-  const auto server = HttpServer::Start(config.Text("listen"), add_routes);
+  const auto server = StartServer(config, add_routes);
   if (!server.ok()) return config::Fail(config, server.status());
   if (listening) {
     if (const absl::Status status = listening((*server)->address()); !status.ok()) return config::Fail(config, status);

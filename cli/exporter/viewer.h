@@ -21,8 +21,12 @@ namespace copse::exporter {
 std::vector<config::Key> ViewerKeys(const std::string& listen);
 
 // Creates a client of the server that the key `server` names: "daemon" or "planner". Errors: INVALID_ARGUMENT if the
-// program would listen beyond loopback without `insecure`; those of config::CompleteTlsFiles and AdminClient::Create.
+// program would listen beyond loopback without certificate and without `insecure`; those of config::CompleteTlsFiles
+// and AdminClient::Create.
 absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& config, const std::string& server);
+
+// Returns whether the program serves by HTTPS: beyond loopback, unless `insecure`.
+bool IsHttps(const config::Config& config);
 
 // Blocks the signals that end the program, and prepares gRPC. To be called before there are threads.
 void PrepareViewer();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // copse-web shows a cluster's planner to Prometheus and browsers.
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,6 +59,14 @@ void AnswerHealth(const PlannerView& view, httplib::Response* response) {
   response->set_content(status.ok() ? "ok\n" : std::string(status.message()) + "\n", "text/plain; charset=utf-8");
 }
 
+PageSite SiteOf(const config::Config& config) {
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  PageSite site{.is_https = exporter::IsHttps(config), .names = config.List("hosts")};
+  site.names.push_back(host);
+  return site;
+}
+
 int Main(int argc, char** argv) {
   exporter::PrepareViewer();
   config::Config config = NewConfig();
@@ -76,16 +86,17 @@ int Main(int argc, char** argv) {
 
   const std::unique_ptr<PlannerView> view = PlannerView::Start(*std::move(client), kPause);
   const std::string token = NewToken();
-  PageServer page(view.get(), token, config.List("hosts"), static_cast<size_t>(config.Integer("viewers")));
-  const auto add_routes = [&view, &page](httplib::Server* server) {
-    exporter::ServeMetrics([&view] { return Metrics(*view); }, server);
-    server->Get("/healthz",
+  const PageSite site = SiteOf(config);
+  PageServer page(view.get(), token, site, static_cast<size_t>(config.Integer("viewers")));
+  const auto add_routes = [&view, &page](exporter::Routes* routes) {
+    exporter::ServeMetrics([&view] { return Metrics(*view); }, routes);
+    routes->Add("/healthz",
                 [&view](const httplib::Request&, httplib::Response& response) { AnswerHealth(*view, &response); });
-    page.AddRoutes(server);
+    page.AddRoutes(routes);
   };
   // Metrics are there without the page, too.
   return exporter::ServeUntilSignal(config, started, add_routes, [&](const std::string& address) {
-    const absl::Status status = WritePageFile(config.Text("page_file"), address, token);
+    const absl::Status status = WritePageFile(config.Text("page_file"), site.AddressOf(address), token);
     if (!status.ok()) COPSE_LOG(kWarning, "nobody can see the page: ", status.message());
     return absl::OkStatus();
   });

@@ -23,15 +23,21 @@ std::string NameOf(const std::string& host) {
 
 }  // namespace
 
-absl::Status CheckPageRequest(const PageRequest& request, std::string_view token,
-                              const std::vector<std::string>& hosts) {
+std::string PageSite::AddressOf(const std::string& listening) const {
+  const size_t colon = listening.rfind(':');
+  const std::string host = listening.substr(0, colon);
+  const bool is_any = host == "0.0.0.0" || host == "[::]";
+  return absl::StrCat(scheme(), is_any && !names.empty() ? names.front() : host, listening.substr(colon));
+}
+
+absl::Status CheckPageRequest(const PageRequest& request, std::string_view token, const PageSite& site) {
   const auto is_name = [name = NameOf(request.host)](const std::string& known) { return name == known; };
   if (!std::any_of(std::begin(kLoopbackNames), std::end(kLoopbackNames), is_name) &&
-      !std::any_of(hosts.begin(), hosts.end(), is_name)) {
+      !std::any_of(site.names.begin(), site.names.end(), is_name)) {
     return absl::PermissionDeniedError(
         absl::StrCat("the page has another name; the key hosts adds names (host=", request.host, ")"));
   }
-  if (!request.origin.empty() && request.origin != absl::StrCat("http://", request.host)) {
+  if (!request.origin.empty() && request.origin != absl::StrCat(site.scheme(), request.host)) {
     return absl::PermissionDeniedError(absl::StrCat("a foreign page asks (origin=", request.origin, ")"));
   }
   if (!SameSecret(request.token, token)) {

@@ -22,11 +22,21 @@ struct PageRequest {
   std::string token;   // as the page's cookie or address has it
 };
 
+// A PageSite is where browsers find the page.
+struct PageSite {
+  bool is_https = false;
+  std::vector<std::string> names;  // hosts by which they may reach it, besides loopback's; the first is told
+
+  const char* scheme() const { return is_https ? "https://" : "http://"; }
+  // Returns the page's address, without a path, of a server that listens on HOST:PORT. A host that stands for all
+  // addresses of the machine is none that a browser can open: then it is the first name.
+  std::string AddressOf(const std::string& listening) const;
+};
+
 // Returns OK if the request may see the page. Errors: PERMISSION_DENIED. A name of the Host other than loopback's and
-// `hosts` belongs to a foreign page whose name resolves to this machine (DNS rebinding); another Origin is a foreign
+// the site's belongs to a foreign page whose name resolves to this machine (DNS rebinding); another Origin is a foreign
 // page, too.
-absl::Status CheckPageRequest(const PageRequest& request, std::string_view token,
-                              const std::vector<std::string>& hosts);
+absl::Status CheckPageRequest(const PageRequest& request, std::string_view token, const PageSite& site);
 
 // Returns the value of a cookie of a Cookie header, or nothing.
 std::string CookieValue(std::string_view header, std::string_view name);

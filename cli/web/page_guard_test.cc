@@ -7,7 +7,9 @@
 namespace copse::web {
 namespace {
 
-bool Passes(const PageRequest& request) { return CheckPageRequest(request, "secret", {"web.site"}).ok(); }
+bool Passes(const PageRequest& request, bool is_https = false) {
+  return CheckPageRequest(request, "secret", {.is_https = is_https, .names = {"web.site"}}).ok();
+}
 
 TEST(PageGuardTest, NamesOfLoopbackAndOfHostsPassAtAnyPort) {
   for (const char* host : {"localhost", "LocalHost:1", "127.0.0.1:7473", "[::1]:7473", "[::1]", "web.site:80"}) {
@@ -26,6 +28,19 @@ TEST(PageGuardTest, ForeignOriginsAndOtherTokensAreRefused) {
   for (const char* token : {"", "secre", "secret2", "Secret"}) {
     EXPECT_FALSE(Passes({.host = "localhost", .origin = "", .token = token})) << token;
   }
+}
+
+TEST(PageGuardTest, APageOverTlsIsNoOriginWithoutIt) {
+  EXPECT_TRUE(Passes({.host = "web.site", .origin = "https://web.site", .token = "secret"}, true));
+  EXPECT_FALSE(Passes({.host = "web.site", .origin = "http://web.site", .token = "secret"}, true));
+}
+
+TEST(PageGuardTest, AnAddressCanBeOpened) {
+  const PageSite site = {.is_https = true, .names = {"web.site", "n1"}};
+  EXPECT_EQ(site.AddressOf("0.0.0.0:7473"), "https://web.site:7473");
+  EXPECT_EQ(site.AddressOf("[::]:7473"), "https://web.site:7473");
+  EXPECT_EQ(site.AddressOf("10.0.0.1:7473"), "https://10.0.0.1:7473");
+  EXPECT_EQ(PageSite().AddressOf("127.0.0.1:7473"), "http://127.0.0.1:7473");
 }
 
 TEST(PageGuardTest, ACookieIsFoundAmongOthers) {

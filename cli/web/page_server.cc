@@ -62,29 +62,29 @@ std::string NewToken() {
 }
 
 absl::Status WritePageFile(const std::string& file, const std::string& address, const std::string& token) {
-  const std::string text = absl::StrCat("http://", address, "/?", kTokenName, "=", token, "\n");
+  const std::string text = absl::StrCat(address, "/?", kTokenName, "=", token, "\n");
   if (ReplaceFile(file, text, 0600)) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("page_file: cannot be written: ", strerror(errno), " (page_file=", file, ")"));
 }
 
-void PageServer::AddRoutes(httplib::Server* server) {
-  Add("/", &PageServer::AnswerPage, server);
-  Add("/api/cluster", &PageServer::AnswerCluster, server);
-  Add("/api/team", &PageServer::AnswerTeam, server);
-  Add("/api/history", &PageServer::AnswerHistory, server);
-  for (const PageFile& file : kPageFiles) AddFile(file.path, file.text, server);
+void PageServer::AddRoutes(exporter::Routes* routes) {
+  Add("/", &PageServer::AnswerPage, routes);
+  Add("/api/cluster", &PageServer::AnswerCluster, routes);
+  Add("/api/team", &PageServer::AnswerTeam, routes);
+  Add("/api/history", &PageServer::AnswerHistory, routes);
+  for (const PageFile& file : kPageFiles) AddFile(file.path, file.text, routes);
 }
 
-void PageServer::Add(const std::string& path, Answer answer, httplib::Server* server) {
-  server->Get(path, [this, answer](const httplib::Request& request, httplib::Response& response) {
+void PageServer::Add(const std::string& path, Answer answer, exporter::Routes* routes) {
+  routes->AddOpen(path, [this, answer](const httplib::Request& request, httplib::Response& response) {
     SetHeaders(&response);
     if (Passes(request, &response)) (this->*answer)(request, &response);
   });
 }
 
-void PageServer::AddFile(const std::string& path, const std::string& text, httplib::Server* server) {
-  server->Get(path, [this, path, text](const httplib::Request& request, httplib::Response& response) {
+void PageServer::AddFile(const std::string& path, const std::string& text, exporter::Routes* routes) {
+  routes->AddOpen(path, [this, path, text](const httplib::Request& request, httplib::Response& response) {
     SetHeaders(&response);
     if (Passes(request, &response)) response.set_content(text, ContentType(path));
   });
@@ -96,7 +96,7 @@ bool PageServer::Passes(const httplib::Request& request, httplib::Response* resp
   const absl::Status status = CheckPageRequest({.host = request.get_header_value("Host"),
                                                 .origin = request.get_header_value("Origin"),
                                                 .token = std::move(token)},
-                                               token_, hosts_);
+                                               token_, site_);
   if (!status.ok()) Refuse(kForbidden, status, response);
   return status.ok();
 }
@@ -114,7 +114,8 @@ void PageServer::AnswerPage(const httplib::Request& request, httplib::Response* 
     return;
   }
   // The token leaves the address, so that it gets into no history and no picture of the screen.
-  response->set_header("Set-Cookie", absl::StrCat(kCookie, "=", token_, "; HttpOnly; SameSite=Strict; Path=/"));
+  response->set_header("Set-Cookie", absl::StrCat(kCookie, "=", token_, "; HttpOnly; SameSite=Strict; Path=/",
+                                                  site_.is_https ? "; Secure" : ""));
   response->set_redirect("/", kSeeOther);
 }
 

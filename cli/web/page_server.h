@@ -6,10 +6,10 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "cli/exporter/http_server.h"
 #include "cli/web/page_guard.h"
 #include "cli/web/planner_view.h"
 #include "httplib.h"
@@ -19,7 +19,8 @@ namespace copse::web {
 // Returns a new token, 32 random hexadecimal digits.
 std::string NewToken();
 
-// Writes the page's address with its token into `file`, which only its owner reads. Errors: UNAVAILABLE.
+// Writes the page's address, SCHEME://HOST:PORT, with its token into `file`, which only its owner reads. Errors:
+// UNAVAILABLE.
 absl::Status WritePageFile(const std::string& file, const std::string& address, const std::string& token);
 
 // A PageServer answers /, the page's files and /api/{cluster,team,history}. The first request has the token in its
@@ -28,16 +29,16 @@ absl::Status WritePageFile(const std::string& file, const std::string& address, 
 class PageServer {
  public:
   // `*view` must outlive this object.
-  PageServer(PlannerView* view, std::string token, std::vector<std::string> hosts, size_t viewers_max)
-      : view_(view), token_(std::move(token)), hosts_(std::move(hosts)), viewers_(viewers_max) {}
+  PageServer(PlannerView* view, std::string token, PageSite site, size_t viewers_max)
+      : view_(view), token_(std::move(token)), site_(std::move(site)), viewers_(viewers_max) {}
 
-  void AddRoutes(httplib::Server* server);
+  void AddRoutes(exporter::Routes* routes);
 
  private:
   using Answer = void (PageServer::*)(const httplib::Request& request, httplib::Response* response);
 
-  void Add(const std::string& path, Answer answer, httplib::Server* server);
-  void AddFile(const std::string& path, const std::string& text, httplib::Server* server);
+  void Add(const std::string& path, Answer answer, exporter::Routes* routes);
+  void AddFile(const std::string& path, const std::string& text, exporter::Routes* routes);
   bool Passes(const httplib::Request& request, httplib::Response* response) const;
   bool IsViewer(const httplib::Request& request, httplib::Response* response);
 
@@ -48,7 +49,7 @@ class PageServer {
 
   PlannerView* const view_;
   const std::string token_;
-  const std::vector<std::string> hosts_;
+  const PageSite site_;
   Mutex mutex_;
   ViewerTable viewers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """copse-web beside a real planner and daemon.
 
-Arguments: copse-web, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, planner_cluster.py, browser.py.
+Arguments: copse-web, copsectl, copsed, copse-planner, libcopse.so.0, barrier_rank.py, copse-ca, planner_cluster.py, browser.py.
 """
 
 import http.client
@@ -10,6 +10,8 @@ import json
 import os
 import re
 import shutil
+import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -18,7 +20,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-for module in sys.argv[7:9]:
+for module in sys.argv[8:10]:
     sys.path.insert(0, os.path.dirname(os.path.abspath(module)))
 import browser
 from planner_cluster import PATIENCE_S, Processes, until
@@ -33,7 +35,7 @@ QUESTIONS = {
     "store": r"commit, p99\s+[\d.]+ ms\s+commits\s+\d+\s+failed\s+0",
     "streams": r"streams\s+1\s+registered in the last minute\s+\d+: [\d.]+ a second[^$]*n1\s+[\d.]+ s",
     "rates": r"barrier\s+10\s+",
-    "latency": r"barrier\s+0 to 0\s+10\s+[\d.]+ µs\s+[\d.]+ µs\s+[\d.]+ µs\s+[\d.]+",
+    "latency": r"barrier\s+0 to 0\s+10\s+[\d.]+ µs\s+[\d.]+ s\s+[\d.]+ µs\s+[\d.]+",
     "calls": r"0 of \d are older than 10 s",
     "failures": r"n1\s+barrier\s+member_lost\s+1",
     "limits": r"reserved\s+\d+ \w+, in use \d+ \w+, of \d+ \w+\s+refused\s+none\s+leaked.*\s+0[^$]*teams",
@@ -121,6 +123,77 @@ class MetricsTest(Web):
     def test_it_ends_when_told_to(self):
         self.web[0].terminate()
         self.assertEqual(self.web[0].wait(PATIENCE_S), 0)
+
+
+class HttpsTest(Web):
+    """Beyond loopback, with a certificate."""
+
+    def setUp(self):
+        self.authorities = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.authorities)
+        self.issue("site", "viewer", "web", "--hosts", "localhost")
+        super().setUp()
+        self.port = self.web[1].rsplit(":", 1)[1]
+        self.token = self.copsectl("page", "--file", f"{self.folder}/page")["url"].rsplit("=", 1)[1]
+
+    def issue(self, authority, *words):
+        ca = [PROGRAMS["ca"], "--dir", f"{self.authorities}/{authority}"]
+        if not os.path.exists(f"{self.authorities}/{authority}"):
+            subprocess.run([*ca, "init"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*ca, *words], check=True, stdout=subprocess.DEVNULL)
+
+    def path(self, name, authority="site"):
+        return f"{self.authorities}/{authority}/{name}"
+
+    def settings(self):
+        tls = {"tls_cert": self.path("viewer/web.pem"), "tls_key": self.path("viewer/web.key"),
+               "tls_ca": self.path("ca.pem"), "tls_crl_dir": self.path("crl"), "page_file": f"{self.folder}/page"}
+        return ["--set", "listen=0.0.0.0:0", *(word for key, value in tls.items() for word in ("--set", f"{key}={value}"))]
+
+    def ask(self, path, certificate=None, **headers):
+        """Asks as a client that checks the server's name, and has this certificate."""
+        context = ssl.create_default_context(cafile=self.path("ca.pem"))
+        if certificate is not None:
+            context.load_cert_chain(f"{certificate}.pem", f"{certificate}.key")
+        connection = http.client.HTTPSConnection(f"localhost:{self.port}", context=context, timeout=PATIENCE_S)
+        connection.request("GET", path, headers=headers)
+        self.shown = connection.sock.getpeercert()["serialNumber"]
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    def test_browsers_need_the_token_and_no_certificate(self):
+        self.assertRegex(self.copsectl("page", "--file", f"{self.folder}/page")["url"],
+                         rf"^https://{re.escape(socket.gethostname())}:{self.port}/")
+        first = self.ask(f"/?token={self.token}")
+        self.assertEqual(first.status, 303)
+        cookie = first.headers["Set-Cookie"]
+        self.assertTrue(cookie.endswith("; Secure"), cookie)
+        self.assertIn("<title>Copse</title>", self.ask("/", Cookie=cookie.split(";")[0]).text)
+        self.assertEqual(self.ask("/").status, 403)
+
+    def test_metrics_are_for_those_who_have_a_certificate_of_the_cluster(self):
+        self.issue("site", "viewer", "prometheus")
+        self.issue("elsewhere", "viewer", "prometheus")
+        for path in ("/metrics", "/healthz"):
+            self.assertEqual(self.ask(path).status, 403)
+            self.assertEqual(self.ask(path, self.path("viewer/prometheus", "elsewhere")).status, 403)
+            self.assertEqual(self.ask(path, self.path("viewer/prometheus")).status, 200)
+
+    def test_plain_text_gets_no_answer(self):
+        connection = http.client.HTTPConnection(f"localhost:{self.port}", timeout=PATIENCE_S)
+        connection.request("GET", "/metrics")
+        with self.assertRaises((http.client.HTTPException, ConnectionError)):
+            connection.getresponse()
+        connection.close()
+
+    def test_a_new_certificate_is_shown_without_a_restart(self):
+        self.ask("/")
+        first = self.shown
+        self.issue("site", "revoke", "viewer", "web")
+        self.issue("site", "viewer", "web", "--hosts", "localhost")
+        until("the new certificate", lambda: self.ask("/") and self.shown != first)
 
 
 class PageTest(Web):
@@ -285,6 +358,7 @@ class PageTest(Web):
             for scheme in ("light", "dark"):
                 page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
                 colors.add(page.evaluate("getComputedStyle(document.querySelector('.ready')).color"))
+                page.picture(f"{os.environ.get('TEST_UNDECLARED_OUTPUTS_DIR', self.folder)}/page-{scheme}.png")
             self.assertEqual(len(colors), 2)
             self.assertEqual(page.complaints, [])
 
@@ -307,5 +381,5 @@ class PageTest(Web):
 
 
 if __name__ == "__main__":
-    PROGRAMS.update(zip(("web", "copsectl", "copsed", "planner", "libcopse", "rank"), map(os.path.abspath, sys.argv[1:7])))
+    PROGRAMS.update(zip(("web", "copsectl", "copsed", "planner", "libcopse", "rank", "ca"), map(os.path.abspath, sys.argv[1:8])))
     unittest.main(argv=sys.argv[:1], verbosity=2)

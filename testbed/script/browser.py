@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless Chromium that a test or benchmark drives by its DevTools protocol."""
 
+import base64
 import json
 import os
 import select
@@ -123,6 +124,11 @@ class Browser:
     def press(self, key):
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, text=key if kind == "keyDown" else "")
+
+    def picture(self, file):
+        """Writes a picture of the page, PNG."""
+        with open(file, "wb") as stream:
+            stream.write(base64.b64decode(self.send("Page.captureScreenshot", captureBeyondViewport=True)["data"]))
 
     def renderers_pss_mb(self):
         """Returns the memory of the page's process: that of the largest of the processes that show pages."""

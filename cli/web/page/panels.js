@@ -7,7 +7,12 @@ const NODES_DRAWN_MAX = 64;  // of a switch; beyond it counts alone
 const TEAMS_MAX = 500;
 const CALLS_MAX = 200;
 const OLD_CALL_S = 10;
-const microseconds = (value) => value === undefined ? "" : `${value.toFixed(1)} µs`;
+const UNITS = [[1e6, "s"], [1e3, "ms"], [0, "µs"]];  // from so many microseconds on
+const duration = (us) => {
+  if (us === undefined) return "";
+  const [least, unit] = UNITS.find(([from]) => us >= from) ?? UNITS.at(-1);
+  return `${(us / (least || 1)).toFixed(1)} ${unit}`;
+};
 const state = (text) => element("span", {class: text}, text);
 
 /** What nodes below a switch add up to. */
@@ -65,7 +70,7 @@ export function clusterPanel(data, opened) {
   const rows = (list) => list.length > NODES_DRAWN_MAX ? [] : list.map((node) => element("span", {class: `${node.state} node`, title: node.why ?? ""}, `${node.name} ${node.state}${node.ranks ? ` ${node.ranks} ranks` : ""}`));
   const draw = (one) => {
     const {name, parent, latency_ns, bandwidth_bps} = one.row;
-    const link = parent ? element("span", {class: "node"}, `${rate(bandwidth_bps)}, ${microseconds(latency_ns / 1e3)} up`) : "";
+    const link = parent ? element("span", {class: "node"}, `${rate(bandwidth_bps)}, ${duration(latency_ns / 1e3)} up`) : "";
     const details = element("details", {}, element("summary", {}, `${name} `, ...one.tally.elements(), link));
     const fill = () => {
       if (details.open && details.children.length === 1) details.append(...one.lower.map(draw), ...rows(one.nodes));
@@ -107,7 +112,7 @@ export function teamsPanel(data, chosen, choose) {
 export function teamPanel(answer) {
   if (answer.error) return element("p", {}, answer.error);
   if (!answer.team) return element("p", {}, "...");
-  const plans = answer.plans.slice(0, 40).map((plan) => element("figure", {}, element("figcaption", {}, `${plan.collective}, ${plan.bytes_min} to ${plan.bytes_max} bytes: ${plan.algorithm}, ${microseconds(plan.predicted_us)}`), planPicture(plan)));
+  const plans = answer.plans.slice(0, 40).map((plan) => element("figure", {}, element("figcaption", {}, `${plan.collective}, ${plan.bytes_min} to ${plan.bytes_max} bytes: ${plan.algorithm}, ${duration(plan.predicted_us)}`), planPicture(plan)));
   return element("div", {}, element("p", {}, `${answer.team.name}, ${answer.team.size} ranks, epoch ${answer.team.epoch}: `, state(answer.team.state)), ...plans);
 }
 
@@ -127,7 +132,7 @@ export function latencyPanel(data, answer) {
   return table(["collective", "bytes", "calls", "p50", "p99", "predicted", "p50 / predicted"], data.latency.map((row) => {
     const predicted = predictedFor(row, answer.plans ?? [])?.predicted_us;
     const ratio = predicted ? (row.p50_ns / 1e3 / predicted).toFixed(2) : "";
-    return [row.collective, `${row.bytes_min} to ${row.bytes_max}`, row.count, microseconds(row.p50_ns / 1e3), microseconds(row.p99_ns / 1e3), microseconds(predicted), ratio];
+    return [row.collective, `${row.bytes_min} to ${row.bytes_max}`, row.count, duration(row.p50_ns / 1e3), duration(row.p99_ns / 1e3), duration(predicted), ratio];
   }), "No call has ended well.");
 }
 
@@ -141,6 +146,6 @@ export function auditPanel(data) {
 }
 
 export function historyPanel(history) {
-  const format = (name) => (value) => name.endsWith("_us") ? microseconds(value) : String(value);
+  const format = (name) => (value) => name.endsWith("_us") ? duration(value) : String(value);
   return element("div", {}, ...Object.entries(history.series ?? {}).map(([name, values]) => chart(name, history.times, values, format(name))));
 }
