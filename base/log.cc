@@ -33,6 +33,23 @@ std::atomic<LogLevel> log_level = LogLevel::kInfo;
 // The lock keeps the descriptor from being closed between a writer's read of it and its write.
 constinit Mutex log_mutex;
 int log_fd ABSL_GUARDED_BY(log_mutex) = STDERR_FILENO;
+LogJournal log_journal ABSL_GUARDED_BY(log_mutex) = nullptr;
+
+std::string& LogNode() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex) {
+  static auto* const node = new std::string();  // lines are written until the process is gone
+  return *node;
+}
+
+// Escapes control characters.
+void AppendPrintable(std::string_view text, std::string* line) {
+  for (const char c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppendFormat(line, "\\x%02x", static_cast<unsigned char>(c));
+    } else {
+      line->push_back(c);
+    }
+  }
+}
 
 void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -93,20 +110,31 @@ absl::Status OpenLogFile(const std::string& path) {
 std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program, std::string_view text) {
   std::string line = absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()), " ",
                                   AbslView(LogLevelName(level)), " ", AbslView(program), ": ");
-  for (const char c : text) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppendFormat(&line, "\\x%02x", static_cast<unsigned char>(c));
-    } else {
-      line.push_back(c);
-    }
-  }
+  AppendPrintable(text, &line);
   return line;
 }
 
-void WriteLog(LogLevel level, std::string_view text) {
+void SetLogJournal(LogJournal journal) {
+  MutexLock lock(&log_mutex);
+  log_journal = journal;
+}
+
+void SetLogNode(const std::string& node) {
+  MutexLock lock(&log_mutex);
+  LogNode() = node;
+}
+
+void WriteLog(LogLevel level, std::string_view text, const LogSubject& subject) {
   std::string line = FormatLogLine(absl::Now(), level, program_invocation_short_name, text);
   line.push_back('\n');
   MutexLock lock(&log_mutex);
+  if (log_journal != nullptr && log_fd == STDERR_FILENO) {
+    LogSubject about = subject;
+    if (about.node.empty()) about.node = LogNode();
+    std::string message;
+    AppendPrintable(text, &message);
+    if (log_journal(level, message, about)) return;
+  }
   WriteAll(log_fd, line);
 }
 

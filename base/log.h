@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the log, one line per event, to standard error or a file.
+// Writes the log, one line per event, to standard error, a file or the system's journal.
 //
 //   COPSE_LOG(kWarning, "node ", name, " is silent for ", silence_ms, " ms");
 //   2026-01-31T12:00:00.123456Z WARNING copsed: node n3 is silent for 10000 ms
@@ -27,6 +27,21 @@ enum class LogLevel { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view text);
 std::string_view LogLevelName(LogLevel level);
 
+// A LogSubject tells what a line concerns, for readers that select lines; empty: nothing of that kind.
+struct LogSubject {
+  std::string team;  // its id
+  std::string node;
+  std::string job;
+};
+
+// A LogJournal stores lines as records with fields. Returns false if it cannot store this one.
+using LogJournal = bool (*)(LogLevel level, std::string_view text, const LogSubject& subject);
+// Lines that would be written to standard error go to `journal` instead, and as before if it cannot store them.
+// `journal` is thread-safe; null: none.
+void SetLogJournal(LogJournal journal);
+// Lines that name no node concern this one from now on.
+void SetLogNode(const std::string& node);
+
 // Drops lines below `level` from now on. The default is kInfo.
 void SetLogLevel(LogLevel level);
 bool LogEnabled(LogLevel level);
@@ -40,8 +55,8 @@ absl::Status OpenLogFile(const std::string& path);
 // peer, are escaped.
 std::string FormatLogLine(absl::Time time, LogLevel level, std::string_view program, std::string_view text);
 
-// Writes a line whether its level is enabled or not; use COPSE_LOG.
-void WriteLog(LogLevel level, std::string_view text);
+// Writes a line whether its level is enabled or not; use COPSE_LOG and COPSE_LOG_ABOUT.
+void WriteLog(LogLevel level, std::string_view text, const LogSubject& subject = {});
 
 }  // namespace copse
 
@@ -52,6 +67,14 @@ void WriteLog(LogLevel level, std::string_view text);
     if (::copse::LogEnabled(::copse::LogLevel::level)) {                        \
       ::copse::WriteLog(::copse::LogLevel::level, ::absl::StrCat(__VA_ARGS__)); \
     }                                                                           \
+  } while (false)
+
+// Does the same for a line that concerns `subject`, a LogSubject, which is evaluated only then, too.
+#define COPSE_LOG_ABOUT(level, subject, ...)                                             \
+  do {                                                                                   \
+    if (::copse::LogEnabled(::copse::LogLevel::level)) {                                 \
+      ::copse::WriteLog(::copse::LogLevel::level, ::absl::StrCat(__VA_ARGS__), subject); \
+    }                                                                                    \
   } while (false)
 
 #endif  // COPSE_BASE_LOG_H_

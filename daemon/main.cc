@@ -11,6 +11,7 @@
 #include "base/config/start.h"
 #include "base/log.h"
 #include "base/process/core_dump.h"
+#include "base/process/journal.h"
 #include "base/process/time_slice.h"
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
@@ -46,6 +47,8 @@ int Main(int argc, char** argv) {
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;
   const absl::Status kept = settings->core_memory ? absl::OkStatus() : KeepMemoryOutOfCores();
+  LogToJournal();
+  SetLogNode(settings->node);
   SetLogLevel(settings->live.log_level);
   if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok())
     return config::Fail(config, opened);

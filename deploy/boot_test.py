@@ -5,6 +5,7 @@
 Argument: tools/package. Needs root; the first run needs a Debian mirror.
 """
 
+import json
 import subprocess
 import sys
 
@@ -107,6 +108,14 @@ class BootTest(MachinesTest):
 
     def test_2_allreduce_by_the_abstract_socket(self):
         self.allreduce()
+
+    def test_2_the_journal_has_fields(self):
+        self.allreduce()
+        said = self.alpha.must("journalctl", "--no-pager", "--output=json", "COPSE_JOB=boot", "_SYSTEMD_UNIT=copse-planner.service")
+        record = json.loads(said.splitlines()[0])
+        self.assertEqual(record["PRIORITY"], "6", record)
+        self.assertIn(record["MESSAGE"], self.alpha.must("journalctl", "--no-pager", "--output=cat", f"COPSE_TEAM={record['COPSE_TEAM']}"))
+        self.assertIn("beta", self.beta.must("journalctl", "--no-pager", "--output=cat", "COPSE_NODE=beta", "_SYSTEMD_UNIT=copsed.service"))
 
     def test_2_allreduce_by_the_path(self):
         self.allreduce(COPSE_SOCKET="/run/copse/copsed.sock")

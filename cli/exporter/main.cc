@@ -34,7 +34,11 @@ std::vector<prometheus::MetricFamily> Ask(ctl::AdminClient* daemon) {
   v1::StatusRequest request;
   request.set_latencies(true);
   const absl::StatusOr<v1::StatusAnswer> status = daemon->Call(ctl::DaemonAdmin::Status, request);
-  if (!status.ok()) COPSE_LOG(kWarning, "the daemon does not answer: ", status.status().message());
+  if (status.ok()) {
+    SetLogNode(status->node());
+  } else {
+    COPSE_LOG(kWarning, "the daemon does not answer: ", status.status().message());
+  }
   return DaemonMetrics(status.ok() ? &*status : nullptr, kVersion);
 }
 

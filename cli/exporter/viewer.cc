@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/config/tls_files.h"
+#include "base/process/journal.h"
 #include "base/status_macros.h"
 #include "rpc/credentials.h"
 #include "rpc/prepare_grpc.h"
@@ -98,6 +99,7 @@ void PrepareViewer() {
   const sigset_t ends = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   rpc::PrepareGrpc();
+  LogToJournal();
 }
 
 config::Flag PortFileFlag() {

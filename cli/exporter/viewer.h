@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& 
 // Returns whether the program serves by HTTPS: beyond loopback, unless `insecure`.
 bool IsHttps(const config::Config& config);
 
-// Blocks the signals that end the program, and prepares gRPC. To be called before there are threads.
+// Blocks the signals that end the program, and prepares gRPC and the log. To be called before there are threads.
 void PrepareViewer();
 // Returns the flag --port-file FILE, into which ServeUntilSignal writes HOST:PORT once it listens.
 config::Flag PortFileFlag();

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
+#include "protocol/log_subject.h"
 #include "schedule/folds.h"
 
 namespace copse::daemon {
@@ -279,7 +280,7 @@ void TeamRegistry::CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabe
   Team* const team = teams_.Find(id);
   const absl::Status committed = team->Commit(EpochId(1), CallSeq(0), outgoing);
   if (!committed.ok()) {
-    COPSE_LOG(kError, "team ", id.value(), ": ", committed.message());
+    COPSE_LOG_ABOUT(kError, schedule::AboutTeam(team->layout()), "team ", id.value(), ": ", committed.message());
     return team->Break({Failure::kInternal, absl::StrCat("node ", node_name(), ": ", committed.message())});
   }
   sub_teams_.NoteCommitted(*team);
@@ -342,7 +343,7 @@ void TeamRegistry::On(const schedule::Commit& m) {
   if (team == nullptr || team->broken()) return;  // RemoveBrokenFormations fails the joins of a broken new team
   const absl::Status committed = team->Commit(m.epoch, m.first_call, m.outgoing);
   if (!committed.ok()) {
-    COPSE_LOG(kError, "team ", m.team.value(), ": ", committed.message());
+    COPSE_LOG_ABOUT(kError, schedule::AboutTeam(team->layout()), "team ", m.team.value(), ": ", committed.message());
     team->Break({Failure::kInternal, absl::StrCat("node ", node_name(), ": ", committed.message())});
     return;
   }

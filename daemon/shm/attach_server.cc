@@ -206,9 +206,10 @@ void AttachServer::CheckHoldings() {
   for (const Account* account : context_.core->accounts().All()) {
     if (account->used(Resource::kClients) > 0) continue;
     ++orphans_;
-    COPSE_LOG(kWarning, "something is held for a job without a process here (uid=", account->uid(),
-              ", job=", account->job(), ", teams=", account->used(Resource::kTeams),
-              ", memory=", account->used(Resource::kMemory), ", posts=", account->used(Resource::kPosts), ")");
+    COPSE_LOG_ABOUT(kWarning, LogSubject{.job = account->job()},
+                    "something is held for a job without a process here (uid=", account->uid(),
+                    ", job=", account->job(), ", teams=", account->used(Resource::kTeams),
+                    ", memory=", account->used(Resource::kMemory), ", posts=", account->used(Resource::kPosts), ")");
   }
 }
 

@@ -227,9 +227,9 @@ void ClientSession::OnAttachRequest(const Packet& packet) {
   calls_->port().CloseFd();
   greeting_deadline_ = absl::InfiniteFuture();
   UpdateDeadline();
-  COPSE_LOG(kInfo, "client ", client_, ": ", DescribeProcess(process_), " of uid ", process_.uid, ", job ",
-            process_.job, ", attached (dq_entries=", sizes.dq_entries, ", eq_entries=", sizes.eq_entries,
-            ", data_bytes=", sizes.data_bytes, ")");
+  COPSE_LOG_ABOUT(kInfo, LogSubject{.job = process_.job}, "client ", client_, ": ", DescribeProcess(process_),
+                  " of uid ", process_.uid, ", job ", process_.job, ", attached (dq_entries=", sizes.dq_entries,
+                  ", eq_entries=", sizes.eq_entries, ", data_bytes=", sizes.data_bytes, ")");
 }
 
 absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
@@ -514,9 +514,9 @@ void ClientSession::End(const std::string& why) {
   }
   const bool died = HasLiveTeams();
   if (died) {
-    COPSE_LOG(kWarning, "client ", client_, ": ", reason);
+    COPSE_LOG_ABOUT(kWarning, LogSubject{.job = process_.job}, "client ", client_, ": ", reason);
   } else {
-    COPSE_LOG(kInfo, "client ", client_, ": ", reason);
+    COPSE_LOG_ABOUT(kInfo, LogSubject{.job = process_.job}, "client ", client_, ": ", reason);
   }
   doomed_ = true;  // Answer sends nothing from now on
   AddEarly(&context_->early);

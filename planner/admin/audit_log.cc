@@ -2,29 +2,19 @@
 #include "planner/admin/audit_log.h"
 
 #include <google/protobuf/text_format.h>
-#include <sys/stat.h>
 #include <systemd/sd-journal.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/process/journal.h"
 
 namespace copse::planner {
 namespace {
 
 constexpr size_t kRequestCharactersMax = 256;
 constexpr size_t kRequestBytesMax = 4096;  // longer ones are not written as text at all
-
-// systemd names the stream that leads to the journal by device and inode.
-bool StderrIsJournal() {
-  const char* const stream = getenv("JOURNAL_STREAM");
-  struct stat status = {};
-  return stream != nullptr && fstat(STDERR_FILENO, &status) == 0 &&
-         stream == absl::StrCat(status.st_dev, ":", status.st_ino);
-}
 
 std::string ResultOf(const absl::Status& result) {
   return result.ok() ? "OK" : absl::StatusCodeToString(result.code());

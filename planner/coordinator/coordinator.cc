@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 namespace {
@@ -190,7 +191,8 @@ void Coordinator::OnMessageOf(Node& node, const schedule::FromDaemon& message) {
 void Coordinator::StreamEnded(SessionId session) {
   Node& node = *state_.nodes.NodeOf(session);
   const std::string name = node.announcement.name;
-  COPSE_LOG(kInfo, "node ", name, " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(name), "node ", name,
+                  " (incarnation=", node.announcement.incarnation.value(), ") has no stream any more");
   state_.Note(node, "away", absl::StrCat("teams=", node.teams.size()));
   state_.nodes.SessionOf(session).node.clear();
   node.session = 0;
@@ -215,7 +217,7 @@ void Coordinator::OnStopping(SessionId session, const schedule::Stopping& messag
   Node& node = *state_.nodes.NodeOf(session);
   const std::string name = node.announcement.name;
   if (!message.done) {
-    COPSE_LOG(kInfo, "node ", name, " takes no new teams: its daemon stops");
+    COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(name), "node ", name, " takes no new teams: its daemon stops");
     node.stopping = true;
     return state_.Note(node, "draining", "its daemon stops");
   }

@@ -14,6 +14,7 @@
 #include "base/config/start.h"
 #include "base/log.h"
 #include "base/process/core_dump.h"
+#include "base/process/journal.h"
 #include "base/process/open_files.h"
 #include "planner/server/planner_process.h"
 #include "planner/server/settings.h"
@@ -75,6 +76,7 @@ int Main(int argc, char** argv) {
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;
   const absl::Status kept = settings->core_memory ? absl::OkStatus() : KeepMemoryOutOfCores();
+  LogToJournal();
   SetLogLevel(settings->live.log_level);
   if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok())
     return config::Fail(config, opened);

@@ -15,6 +15,7 @@
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/topology/team_topology.h"
+#include "protocol/log_subject.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
@@ -195,7 +196,8 @@ absl::StatusOr<ClusterTopologies::Shared> ClusterPlanMaker::TopologyWith(const s
   if (!model_.topology) return topology;
   for (const std::string& name : added) {
     if (!unknown_.insert(name).second) continue;
-    COPSE_LOG(kWarning, "node ", name, " is not in the topology: taken to hang on its root switch, with default costs");
+    COPSE_LOG_ABOUT(kWarning, schedule::AboutNode(name), "node ", name,
+                    " is not in the topology: taken to hang on its root switch, with default costs");
   }
   return topology;
 }

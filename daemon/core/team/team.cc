@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "protocol/log_subject.h"
 
 namespace copse::daemon {
 
@@ -173,7 +174,8 @@ bool Team::ProbeStalled(absl::Duration age) {
 
 void Team::Break(const FailureReport& why, std::optional<Incarnation> from) {
   if (broken()) return;
-  COPSE_LOG(kWarning, "team ", id().value(), " ", DescribeTeam(layout().identity), " is broken: ", why.text);
+  COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(layout()), "team ", id().value(), " ", DescribeTeam(layout().identity),
+                  " is broken: ", why.text);
   if (Instruments* const instruments = host_->instruments()) instruments->TeamBroken(id(), why.failure);
   edges_.SendToAll(BreakMessage{.team = id(), .why = why}, from);
   calls_.End(why);
@@ -240,8 +242,8 @@ void Team::On(NodeIndex from, const EpochAnswerMessage& message) {
   if (const absl::Status committed = Commit(message.epoch, *first_call, {}); !committed.ok()) {
     return Break(ReportOf(committed, absl::StrCat("as ", members_.DescribeNode(from), " says")));
   }
-  COPSE_LOG(kInfo, "team ", id().value(), ": epoch ", message.epoch.value(), " begins at call ", first_call->value(),
-            ", as a neighbor says");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(layout()), "team ", id().value(), ": epoch ", message.epoch.value(),
+                  " begins at call ", first_call->value(), ", as a neighbor says");
 }
 
 void Team::CheckInvariants() const {

@@ -3,6 +3,7 @@
 
 #include "absl/status/status.h"
 #include "base/log.h"
+#include "protocol/log_subject.h"
 
 namespace copse::daemon {
 
@@ -16,8 +17,8 @@ void TeamEdges::Acquire(absl::Span<const uint32_t> nodes) {
     const schedule::TeamNode& node = members_->node(index);
     const absl::Status acquired = link_->AcquireNeighbor(node);
     if (!acquired.ok()) {
-      COPSE_LOG(kWarning, "team ", members_->id().value(), ": no connection to node ", node.name, ": ",
-                acquired.message());
+      COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(members_->layout()), "team ", members_->id().value(),
+                      ": no connection to node ", node.name, ": ", acquired.message());
       continue;
     }
     if (++users_[index] > 1) continue;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "planner/coordinator/interfaces/options.h"
 #include "planner/coordinator/interfaces/store.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 
@@ -75,7 +76,8 @@ void ClusterAdoption::Adopt(const ForeignTeams& teams) {
   for (const TeamId id : away) {
     const Team* team = state_->teams.Find(id);
     if (team == nullptr) continue;
-    COPSE_LOG(kWarning, "team ", id.value(), ": its record is dropped, since the planner leaves its cluster");
+    COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(team->record.layout), "team ", id.value(),
+                    ": its record is dropped, since the planner leaves its cluster");
     if (team->durable()) state_->outbox.Record(DropTeam{id});
     ends_->Forget(id, /*has_ended=*/false);
   }

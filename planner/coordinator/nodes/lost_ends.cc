@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "planner/coordinator/state/team_table.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 namespace {
@@ -63,14 +64,15 @@ void LostEnds::OnTeamsHeld(Node& node, const schedule::TeamsHeld& message) {
 void LostEnds::MarkLeft(const Node& node, TeamId id) {
   Team* team = state_->teams.Find(id);
   if (team == nullptr) return;  // it has ended with another one of the list
-  COPSE_LOG(kWarning, "node ", node.announcement.name, " does not have team ", id.value(),
-            " any more: it counts as left");
+  COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(team->record.layout, node.announcement.name), "node ",
+                  node.announcement.name, " does not have team ", id.value(), " any more: it counts as left");
   state_->Note(node, "reconciled", absl::StrCat("it does not have team ", id.value(), " any more"));
   reunion_->NotListed(*team, *team->MemberOf(node.announcement));
 }
 
 void LostEnds::End(const Node& node, TeamId id) {
-  COPSE_LOG(kWarning, "node ", node.announcement.name, " still has team ", id.value(), ", which has ended");
+  COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(id, {}, node.announcement.name), "node ", node.announcement.name,
+                  " still has team ", id.value(), ", which has ended");
   state_->Note(node, "reconciled", absl::StrCat("it still had team ", id.value(), ", which has ended"));
   state_->outbox.Send(node.session, schedule::BreakTeam{id, {Failure::kMemberLost, "the planner has ended this team"}});
   state_->outbox.Send(node.session, schedule::EndTeam{id});

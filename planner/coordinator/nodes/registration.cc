@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "planner/coordinator/interfaces/options.h"
 #include "planner/coordinator/interfaces/terms.h"
+#include "protocol/log_subject.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {
@@ -122,8 +123,9 @@ void Registration::OnRegister(SessionId session, const schedule::Register& messa
   const bool is_foreign = state_->cluster->IsForeign(message.cluster);
   const uint64_t term = is_foreign ? 0 : HighestTerm(message);
   node.all_is_recorded = state_->ids->IsRecorded(term, by_us);
-  COPSE_LOG(kInfo, "node ", announcement.name, " registered (incarnation=", announcement.incarnation.value(),
-            ", version=", announcement.version, ", teams=", message.teams.size(), ")");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(announcement.name), "node ", announcement.name,
+                  " registered (incarnation=", announcement.incarnation.value(), ", version=", announcement.version,
+                  ", teams=", message.teams.size(), ")");
   state_->Note(node, "registered", absl::StrCat("version=", announcement.version, ", teams=", message.teams.size()));
   HearTerm(term, by_us);
 
@@ -153,7 +155,8 @@ bool Registration::TakeName(const schedule::NodeAnnouncement& node) {
     ends_->NodeGone(*old, {Failure::kMemberLost, absl::StrCat("node ", node.name, " restarted ", which),
                            FailureCause::kNodeRestarted, node.name});
   } else {
-    COPSE_LOG(kWarning, "node ", node.name, ": another daemon has this name now ", which);
+    COPSE_LOG_ABOUT(kWarning, schedule::AboutNode(node.name), "node ", node.name, ": another daemon has this name now ",
+                    which);
     // The older daemon may still run, with its teams; it counts as away.
     for (const TeamId id : std::exchange(old->teams, {})) state_->teams.At(id).nameless_since = state_->Now();
     state_->sweep.Later();
@@ -201,8 +204,9 @@ std::set<TeamId> Registration::Answer(Node& node, const schedule::Register& mess
     if (standing == Standing::kWelcome) welcome.push_back(&running);
     if (standing == Standing::kForgotten) registered.forgotten.push_back(id);
     if (standing == Standing::kUnfit) {
-      COPSE_LOG(kWarning, "node ", name, ": team ", id.value(), " (", schedule::DescribeTeam(running.layout->identity),
-                ") is left alone: its id is another team's, or it is none");
+      COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(id, running.layout->identity, name), "node ", name, ": team ",
+                      id.value(), " (", schedule::DescribeTeam(running.layout->identity),
+                      ") is left alone: its id is another team's, or it is none");
     }
   }
   state_->outbox.Send(node.session, registered);

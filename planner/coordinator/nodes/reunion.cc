@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "planner/coordinator/interfaces/store.h"
 #include "planner/coordinator/interfaces/terms.h"
+#include "protocol/log_subject.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {
@@ -153,8 +154,8 @@ void Reunion::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam
 
 void Reunion::Adopt(const schedule::RunningTeam& running, const std::string& by, bool has_all_reports) {
   const TeamId id = running.layout->id;
-  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(running.layout->identity),
-            ") is adopted (epoch=", running.epoch.value(), ")");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(id, running.layout->identity), "team ", id.value(), " (",
+                  schedule::DescribeTeam(running.layout->identity), ") is adopted (epoch=", running.epoch.value(), ")");
   Team& team = state_->teams.Add(id);
   team.record.layout = *running.layout;
   team.record.epoch = running.epoch;
@@ -185,8 +186,9 @@ void Reunion::Adopt(const schedule::RunningTeam& running, const std::string& by,
 
 void Reunion::CatchUp(Team& team, const schedule::RunningTeam& running) {
   TeamRecord& record = team.record;
-  COPSE_LOG(kInfo, "team ", team.id().value(), ": epoch ", running.epoch.value(),
-            " was decided by a planner with another store (recorded=", record.epoch.value(), ")");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(record.layout), "team ", team.id().value(), ": epoch ",
+                  running.epoch.value(),
+                  " was decided by a planner with another store (recorded=", record.epoch.value(), ")");
   record.epoch = running.epoch;
   record.plans = *running.plans;
   record.outgoing.clear();

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 namespace {
@@ -40,8 +41,8 @@ void Silence::OnNeighborSilent(const Node& node, const schedule::NeighborSilent&
     if (both && message.neighbor != self) teams.insert(id);
   }
   if (teams.empty()) return;  // the reported teams are decided already
-  COPSE_LOG(kInfo, "node ", node.announcement.name, " hears nothing from neighbor ", message.neighbor.value(),
-            ", and hears ", message.living, " others");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(node.announcement.name), "node ", node.announcement.name,
+                  " hears nothing from neighbor ", message.neighbor.value(), ", and hears ", message.living, " others");
   if (!inquiry_.Accuse(self, message.neighbor, message.living, std::move(teams),
                        absl::Milliseconds(message.silent_ms))) {
     return;

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 
@@ -56,8 +57,8 @@ void Sweeper::Run() {
     again = true;
     if (!node.teams.empty() || state_->drains.Has(current->first)) continue;
     if (state_->Now() - node.away_since < state_->options.forget_nodes) continue;
-    COPSE_LOG(kInfo, "node ", current->first, " is away for ", absl::FormatDuration(state_->options.forget_nodes),
-              ": it is forgotten");
+    COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(current->first), "node ", current->first, " is away for ",
+                    absl::FormatDuration(state_->options.forget_nodes), ": it is forgotten");
     state_->nodes.all().erase(current);
   }
   if (again) state_->sweep.Later();

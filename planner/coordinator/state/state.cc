@@ -33,7 +33,8 @@ void State::NoteLost(const std::string& name, Incarnation incarnation) {
 }
 
 void State::FailJoins(const std::vector<Join>& joins, const schedule::FailureReport& why) {
-  COPSE_LOG(kInfo, "a team is not formed: ", why.text);
+  const schedule::TeamIdentity identity = joins.empty() ? schedule::TeamIdentity() : joins.front().message.identity;
+  COPSE_LOG_ABOUT(kInfo, (LogSubject{.job = identity.job}), "a team is not formed: ", why.text);
   events.Note(Now(), "a team", "not formed", why.text);
   formations.NoteUnformed(why);
   std::map<SessionId, std::vector<uint64_t>> requests;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "protocol/log_subject.h"
 #include "schedule/verify.h"
 
 namespace copse::coordinator {
@@ -73,7 +74,8 @@ void TeamTable::VerifyNext(TeamId id) {
     }
     // The team continues, since each daemon has verified the plans that it runs. The planner forgets all of the team's
     // plans, so it does not display them.
-    COPSE_LOG(kWarning, "team ", id.value(), ": a plan that a daemon brought back is none: ", fit.message());
+    COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(record.layout), "team ", id.value(),
+                    ": a plan that a daemon brought back is none: ", fit.message());
     record.plans.clear();
   }
   team->is_verified = true;

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/log.h"
+#include "protocol/log_subject.h"
 #include "schedule/plan.h"
 
 namespace copse::coordinator {
@@ -44,7 +45,8 @@ void BetterPlans::Seek(TeamId id) {
         if (team == nullptr || !team->quick.has_value()) return;
         team->quick->is_sought = false;
         if (!savings.ok()) {
-          COPSE_LOG(kInfo, "team ", id.value(), ": better plans are not made: ", savings.status().message());
+          COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(team->record.layout), "team ", id.value(),
+                          ": better plans are not made: ", savings.status().message());
           // There was no room for the order. After other errors, MakePlans would fail again.
           if (absl::IsResourceExhausted(savings.status())) LookLater(*team);
           return;
@@ -101,13 +103,15 @@ void BetterPlans::OnCallsSoFar(TeamId id, const StatusAnswer& answer) {
   for (const std::string& encoded : team->record.plans) plans.push_back(schedule::PlanIdIn(encoded));
   quick.saved_us = SavedUs(quick.savings_us, plans, calls);
   if (quick.saved_us < SwitchCostUs(team->node_count()) || !MayBeSwitchedNow(id)) return LookLater(*team);
-  COPSE_LOG(kInfo, "team ", id.value(), ": is switched to better plans, by which its calls would have saved ",
-            static_cast<int64_t>(quick.saved_us),
-            " us (switch=", static_cast<int64_t>(SwitchCostUs(team->node_count())), " us)");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(team->record.layout), "team ", id.value(),
+                  ": is switched to better plans, by which its calls would have saved ",
+                  static_cast<int64_t>(quick.saved_us),
+                  " us (switch=", static_cast<int64_t>(SwitchCostUs(team->node_count())), " us)");
   switches_->Switch(id, PlanOptions{}, [this, id](const absl::Status& status) {
     Team* kept = state_->teams.Find(id);
     if (status.ok() || kept == nullptr || !kept->quick.has_value()) return;
-    COPSE_LOG(kInfo, "team ", id.value(), ": keeps its quick plans for now: ", status.message());
+    COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(kept->record.layout), "team ", id.value(),
+                    ": keeps its quick plans for now: ", status.message());
     LookLater(*kept);
   });
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 
@@ -46,8 +47,8 @@ void Ends::Break(Team& team, const FailureReport& why, const Node* reporter) {
   team.record.broken = true;
   team.record.why = why;
   state_->SettleForPlans(team);
-  COPSE_LOG(kWarning, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
-            ") is broken: ", why.text);
+  COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(team.record.layout), "team ", id.value(), " (",
+                  schedule::DescribeTeam(team.record.layout.identity), ") is broken: ", why.text);
   state_->Note(id, "broken", why.text);
   state_->Record(team);
   for (uint32_t i = 0; i < team.node_count(); ++i) {
@@ -96,7 +97,7 @@ void Ends::MarkLeft(Team& team, uint32_t member) {
 }
 
 void Ends::NodeGone(Node& node, const FailureReport& why) {
-  COPSE_LOG(kWarning, why.text, "; teams: ", node.teams.size());
+  COPSE_LOG_ABOUT(kWarning, schedule::AboutNode(node.announcement.name), why.text, "; teams: ", node.teams.size());
   state_->Note(node, "lost", why.text);
   const std::set<TeamId> teams = std::exchange(node.teams, {});
   const schedule::NodeAnnouncement announcement = node.announcement;
@@ -120,7 +121,8 @@ void Ends::MaybeEnd(Team& team) {
   if (!team.members.none_remains()) return;
   const TeamId id = team.id();
   if (team.durable()) state_->outbox.Record(DropTeam{id});
-  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity), ") ended");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(team.record.layout), "team ", id.value(), " (",
+                  schedule::DescribeTeam(team.record.layout.identity), ") ended");
   for (const schedule::TeamNode& member : team.record.layout.nodes) state_->nodes.SendTo(member, schedule::EndTeam{id});
   Forget(id);
 }
@@ -153,9 +155,9 @@ void Ends::Forget(TeamId id, bool has_ended) {
 
 void Ends::DropRecord(TeamId id) {
   const Team& team = state_->teams.At(id);
-  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(team.record.layout.identity),
-            "): all its nodes are away for ", absl::FormatDuration(state_->options.forget_records),
-            ": its record is dropped");
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(team.record.layout), "team ", id.value(), " (",
+                  schedule::DescribeTeam(team.record.layout.identity), "): all its nodes are away for ",
+                  absl::FormatDuration(state_->options.forget_records), ": its record is dropped");
   if (team.durable()) state_->outbox.Record(DropTeam{id});
   Forget(id, /*has_ended=*/false);
 }

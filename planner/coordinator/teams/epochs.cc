@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 namespace {
@@ -223,7 +224,8 @@ void Epochs::AbortChange(Team& team, const FailureReport& why, bool again) {
   again &= ends;
   const bool is_derived = schedule::IsDerivedTeam(layout.identity);
   if (ends) state_->formations.NoteUnformed(why, again);
-  COPSE_LOG(kInfo, "team ", id.value(), ": epoch ", change.epoch.value(), " is aborted: ", why.text);
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(layout), "team ", id.value(), ": epoch ", change.epoch.value(),
+                  " is aborted: ", why.text);
   const std::vector<std::vector<const Join*>> joins = JoinsByMember(team, change.joins);
   for (uint32_t i = 0; i < layout.nodes.size(); ++i) {
     schedule::Abort abort{id, change.epoch, why, {}, again && !is_derived};
@@ -282,8 +284,10 @@ void Epochs::Decide(Team& team) {
   const TeamId id = team.id();
   const EpochId epoch = team.record.epoch;
   const schedule::TeamLayout& layout = team.record.layout;
-  COPSE_LOG(kInfo, "team ", id.value(), " (", schedule::DescribeTeam(layout.identity), ", ranks=", layout.shape.size(),
-            ", nodes=", team.node_count(), "): epoch ", epoch.value(), " from call ", team.record.first_call.value());
+  COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(layout), "team ", id.value(), " (",
+                  schedule::DescribeTeam(layout.identity), ", ranks=", layout.shape.size(),
+                  ", nodes=", team.node_count(), "): epoch ", epoch.value(), " from call ",
+                  team.record.first_call.value());
   if (!schedule::IsDerivedTeam(layout.identity)) {
     state_->Note(id, epoch == EpochId{1} ? "formed" : "switched",
                  absl::StrCat("epoch=", epoch.value(), ", ranks=", layout.shape.size(), ", nodes=", team.node_count()));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "protocol/log_subject.h"
 
 namespace copse::coordinator {
 namespace {
@@ -69,8 +70,9 @@ void SubTeams::EndWaitForReports(TeamId id) {
 void SubTeams::OnTeamFormed(Node& node, const schedule::TeamFormed& message) {
   const TeamId id = message.layout.id;
   const auto ignore = [&](const std::string& why) {
-    COPSE_LOG(kWarning, "node ", node.announcement.name, ": sub-team ", id.value(), " (",
-              schedule::DescribeTeam(message.layout.identity), ") is not adopted: ", why);
+    COPSE_LOG_ABOUT(kWarning, schedule::AboutTeam(id, message.layout.identity, node.announcement.name), "node ",
+                    node.announcement.name, ": sub-team ", id.value(), " (",
+                    schedule::DescribeTeam(message.layout.identity), ") is not adopted: ", why);
   };
   if (!schedule::IsSubTeam(message.layout)) return ignore("it has no parent");
   Team* team = state_->teams.Find(id);
