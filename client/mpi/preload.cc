@@ -197,7 +197,9 @@ bool StartBackEndNamed(const char* name, AnyFunction* entries) {
   void* back_end = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   auto start = back_end == nullptr ? nullptr : reinterpret_cast<StartBackEnd>(dlsym(back_end, kStartBackEnd));
   if (start == nullptr) {
-    Warn(dlerror());
+    const char* const error = dlerror();  // Warn makes calls that end the text's life
+    snprintf(why, sizeof(why), "%s", error == nullptr ? path : error);
+    Warn(why);
     return false;
   }
   const char* missing = start(FindInMpi, entries, preload::copse_preload_set_memory_hooks, PassOver);
