@@ -292,11 +292,24 @@ absl::Status CheckOrder(const Words& command) {
                                                  rank->command, " ", Quoted(command)));
 }
 
+// Becomes the command as it was given. A job that asks for daemons of its own runs without them rather than not at all.
+absl::Status BecomeAlone(const Options& options, const absl::Status& why) {
+  std::fprintf(stderr, "copse-run: the job runs on its MPI alone: %s\n", std::string(why.message()).c_str());
+  return Become(options.command);
+}
+
 // Becomes the command, which is no launcher: a program that uses libcopse, with daemons of its own.
-absl::Status RunWithDaemons(Words command) {
-  RETURN_IF_ERROR(CheckOrder(command));
-  RETURN_IF_ERROR(StartPlanner());
-  return Become(std::move(command));
+absl::Status RunWithDaemons(const Options& options) {
+  RETURN_IF_ERROR(CheckOrder(options.command));
+  const absl::Status started = StartPlanner();
+  return started.ok() ? Become(options.command) : BecomeAlone(options, started);
+}
+
+// Returns the launcher's command with what the ranks need. Starts the job's planner if the job has daemons of its own.
+absl::StatusOr<Words> Prepare(Launcher launcher, const Options& options) {
+  ASSIGN_OR_RETURN(const std::string library, FindLibrary(options.library));
+  if (options.daemons && !options.dry_run) RETURN_IF_ERROR(StartPlanner());
+  return AddToCommand(launcher, options.command, AdditionsOf(options, library));
 }
 
 // Becomes the launcher. Returns only an error, or OK after printing what was asked for.
@@ -310,22 +323,18 @@ absl::Status Run(const Words& arguments) {
   RETURN_IF_ERROR(CheckTimeout(Environment("COPSE_TIMEOUT")));
   const absl::StatusOr<Launcher> launcher = FindLauncher(options);
   if (options.daemons && options.launcher.empty() && absl::IsInvalidArgument(launcher.status())) {
-    return RunWithDaemons(options.command);
+    return RunWithDaemons(options);
   }
   RETURN_IF_ERROR(launcher.status());
-  ASSIGN_OR_RETURN(const std::string library, FindLibrary(options.library));
-  if (options.daemons && !options.dry_run) {
-    if (const absl::Status started = StartPlanner(); !started.ok()) {
-      std::fprintf(stderr, "copse-run: the job runs on its MPI alone: %s\n", std::string(started.message()).c_str());
-      return Become(options.command);
-    }
-  }
-  ASSIGN_OR_RETURN(Words command, AddToCommand(*launcher, options.command, AdditionsOf(options, library)));
+  absl::StatusOr<Words> command = Prepare(*launcher, options);
+  // What was named has to be there.
+  const bool may_run_alone = options.daemons && !options.dry_run && options.library.empty();
+  if (!command.ok()) return may_run_alone ? BecomeAlone(options, command.status()) : command.status();
   if (options.dry_run) {
-    std::printf("%s\n", Quoted(command).c_str());
+    std::printf("%s\n", Quoted(*command).c_str());
     return absl::OkStatus();
   }
-  return Become(std::move(command));
+  return Become(*std::move(command));
 }
 
 }  // namespace

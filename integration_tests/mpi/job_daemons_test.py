@@ -208,6 +208,44 @@ class JobDaemons(unittest.TestCase):
         self.assertIn("done", said)
         self.expect_no_residue()
 
+    def test_without_the_library_the_job_runs_on_its_mpi(self):
+        os.remove(f"{self.folder}/lib/copse/libcopse-mpi.so")
+        for mpi in LAUNCHERS:
+            job = self.start(mpi, "pending_send", options=())
+            said = self.finish(job)
+            self.assertEqual(job.returncode, 0, said)
+            self.assertIn(f"(value={self.folder}/lib/copse/libcopse-mpi.so)", said)
+            self.assertEqual(said.count("copse-run: "), 1, said)
+            self.assertIn("done", said)
+            self.expect_no_residue()
+
+    def test_without_a_back_end_the_job_runs_on_its_mpi(self):
+        for mpi in LAUNCHERS:
+            os.remove(f"{self.folder}/lib/copse/libcopse-mpi-{mpi}.so")
+            job = self.start(mpi, "pending_send")
+            said = self.finish(job)
+            self.assertEqual(job.returncode, 0, said)
+            self.assertEqual(said.count(f"libcopse-mpi-{mpi}.so"), 1, said)
+            self.assertIn("done", said)
+            self.expect_no_residue()
+
+    def test_a_library_that_was_named_has_to_be_there(self):
+        job = self.start("mpich", "pending_send", options=("--library", "/nowhere"))
+        said = self.finish(job)
+        self.assertEqual(job.returncode, 1, said)
+        self.assertIn("value=/nowhere", said)
+        self.assertNotIn("done", said)
+
+    def test_a_program_that_is_no_launcher_runs_without_daemons_too(self):
+        os.remove(f"{self.folder}/bin/copse-planner")
+        said = subprocess.run([f"{self.folder}/bin/copse-run", "--daemons", "/bin/echo", "done"], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S,
+                              env={"PATH": os.environ["PATH"], "COPSE_RUN_DIR": self.run_dir})
+        self.assertEqual((said.returncode, said.stdout), (0, "done\n"), said.stderr)
+        self.assertEqual(said.stderr.count("\n"), 1, said.stderr)
+        self.assertIn(f"{self.folder}/bin/copse-planner", said.stderr)
+        self.expect_no_residue()
+
     def test_a_planner_that_ends_at_once_is_named(self):
         with open(f"{self.folder}/bin/copse-planner", "w", encoding="ascii") as planner:
             planner.write("#!/bin/sh\necho no luck today >&2\nexit 3\n")
