@@ -74,7 +74,7 @@ absl::StatusOr<planner::BroadcastTree> MakeBroadcast(const std::string& algorith
 
 // Returns the costs of blocks of `block_bytes` bytes.
 absl::StatusOr<planner::BlockCosts> BlockCostsOf(const SimTeam& team, uint64_t block_bytes);
-// Builds the trees of a scatter, gather or allgather by the names of MakeBroadcast, except "OPTIMAL". A tree in the
+// Builds the trees of a scatter, gather or allgather by the names of MakeBroadcast, except "optimal". A tree in the
 // topology's order carries blocks both to and from its root.
 absl::StatusOr<planner::BlockTrees> MakeBlockTrees(const std::string& algorithm, const SimTeam& team,
                                                    const planner::BlockCosts& costs,

@@ -15,6 +15,7 @@
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
 #include "planner/algorithms/block_costs.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 
 namespace copse::simcli {
 namespace {
@@ -40,7 +41,7 @@ absl::Status RunBlockVerb(const Arguments& arguments, planner::BlockCollective c
   ASSIGN_OR_RETURN(const SimTeam team, MakeTeam(topology, AllNodeNames(topology), static_cast<uint32_t>(ppn)));
   ASSIGN_OR_RETURN(const uint64_t root, NumberOption(arguments, "root", 0, 0, team.shape.size() - 1));
   ASSIGN_OR_RETURN(const uint64_t bytes, BytesOption(arguments, "bytes", 1024));
-  const std::string algorithm = arguments.Text("algorithm", "best");
+  const std::string algorithm = planner::AlgorithmName(arguments.Text("algorithm", "best"));
   ASSIGN_OR_RETURN(const planner::BlockCosts costs, BlockCostsOf(team, bytes));
   ASSIGN_OR_RETURN(const planner::BlockTrees trees,
                    MakeBlockTrees(algorithm, team, costs, collective, static_cast<uint32_t>(root)));

@@ -26,6 +26,7 @@
 #include "nlohmann/json.hpp"
 #include "offload_emu/alu/alu.h"
 #include "planner/algorithms/trees/block_tree.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "planner/pricing/cost_model.h"
 
 namespace copse::simcli {
@@ -243,7 +244,7 @@ absl::StatusOr<RunOutcome> Execute(const Arguments& arguments, std::ostream& err
     outcome.why = std::move(chosen.why);
   } else {
     const PlanRequest request = {
-        .algorithm = arguments.Text("algorithm"),
+        .algorithm = planner::AlgorithmName(arguments.Text("algorithm")),
         .call = outcome.call,
         .segment_bytes = static_cast<uint32_t>(std::min<uint64_t>(segment, std::numeric_limits<uint32_t>::max()))};
     ASSIGN_OR_RETURN(outcome.plan, segment > 0 ? MakePlan(request, team) : MakeCheapestPlan(request, team));
@@ -304,8 +305,8 @@ Verb RunVerb() {
       {"bytes", "B", "of the message, at most 64 KiB, or of a rank's block; default 1 KiB"},
       {"algorithm", "NAME",
        "of the plan: flat, chain, binomial, knomial-K, kary-K, dissemination, recursive-doubling, ring, bruck, "
-       "doubling, pairwise, hierarchical, FT, BT, FNF, FEF_latency, FEF_cost, FCEF, FCEF_bhat, LA, LA_bhat, MGO, "
-       "MGO_jackson, OPTIMAL, best; default: what the planner chooses, and why"},
+       "doubling, rotated-binomial, pairwise, hierarchical, ft, bt, fnf, fef-latency, fef-cost, fcef, fcef-bhat, la, "
+       "la-bhat, mgo, mgo-jackson, optimal, best; default: what the planner chooses, and why"},
       {"plan", "FILE", "the plan, as `copsectl plan show -w json` prints it"},
       {"root", "R", "rank; default 0"},
       {"ppn", "N", "ranks on each node; default 1"},

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 
 namespace copse::simcli {
 namespace {
@@ -142,6 +143,7 @@ TEST(RunVerbTest, EveryAlgorithmTakesWhatItsReplaySays) {
     const Json json = JsonOf({"--topology", cluster, "--algorithm", algorithm, "--charge", "mgo", "--root", "5"});
     EXPECT_EQ(json["simulated_ns"], json["predicted_ns"]) << algorithm;
     EXPECT_EQ(json["data"], "right");
+    EXPECT_EQ(json["algorithm"], planner::AlgorithmName(algorithm));
   }
   EXPECT_EQ(JsonOf({"--topology", cluster, "--algorithm", "best", "--collective", "allreduce"})["data"], "right");
   for (const char* kind : {"mgo:40:3", "racks:100:1", "wan:70:2"}) {
@@ -187,7 +189,7 @@ TEST(RunVerbTest, BadUsageIsOneLineAndTwo) {
       {{"--generate", "flat:4:1", "--algorithm", "dissemination"}, "algorithm=dissemination, collective=bcast"},
       {{"--generate", "flat:4:1", "--algorithm", "bush"},
        "name=bush, known=flat chain binomial dissemination recursive-doubling ring bruck doubling rotated-binomial "
-       "pairwise hierarchical FT BT knomial-K"},
+       "pairwise hierarchical ft bt knomial-K"},
       {{"--generate", "flat:4:1", "--algorithm", "flat", "--charge", "much"}, "value=much"},
       {{"--topology", "/nonexistent.yaml", "--algorithm", "flat"}, "file=/nonexistent.yaml"},
       {{"--topology", cluster, "--plan", stranger}, "node z9"},
@@ -271,7 +273,7 @@ TEST(RunVerbTest, CollectivesOfBlocksAreRunByTheModel) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--plan", "x"}, "plan"},   {{"--segment", "8"}, "segment"},
       {{"--headers"}, "headers"},  {{"--write-plan", "x"}, "write-plan"},
-      {{"--ppn", "2"}, "value=2"}, {{"--algorithm", "OPTIMAL"}, "algorithm=OPTIMAL, collective=gather"},
+      {{"--ppn", "2"}, "value=2"}, {{"--algorithm", "OPTIMAL"}, "algorithm=optimal, collective=gather"},
   };
   for (const auto& [more, thing] : cases) {
     std::vector<std::string> arguments = {"run", "--generate", "flat:4", "--collective", "gather", "--charge", "mgo"};

@@ -22,6 +22,7 @@
 #include "collectives/call_arguments.h"
 #include "nlohmann/json.hpp"
 #include "planner/algorithms/trees/block_tree.h"
+#include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "schedule/plan.h"
 
 namespace copse::simcli {
@@ -29,7 +30,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kAlgorithms[] = "FT,BT,FEF_cost,FCEF,LA,MGO,best";
+constexpr char kAlgorithms[] = "ft,bt,fef-cost,fcef,la,mgo,best";
 
 // An Axis is the variable on the horizontal axis.
 enum class Axis : uint8_t { kNodes, kBytes };
@@ -85,6 +86,7 @@ absl::StatusOr<SweepRequest> ReadRequest(const Arguments& arguments, Axis axis) 
     for (const uint64_t b : bytes) request.points.push_back({static_cast<uint32_t>(n), b});
   }
   request.algorithms = absl::StrSplit(arguments.Text("algorithms", kAlgorithms), ',', absl::SkipEmpty());
+  for (std::string& algorithm : request.algorithms) algorithm = planner::AlgorithmName(algorithm);
   if (request.algorithms.empty()) {
     return absl::InvalidArgumentError("algorithms: none is given (algorithms=0, least=1)");
   }

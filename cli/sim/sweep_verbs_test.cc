@@ -37,14 +37,14 @@ TEST(TableVerbTest, PrintsAndPlotsAgainstNodes) {
   EXPECT_EQ(std::count(answer.out.begin(), answer.out.end(), '\n'), 1 + 4 * 3);
   EXPECT_THAT(answer.out, HasSubstr("ALGORITHM  NODES  RUNS"));
   const std::string picture = Read(svg);
-  EXPECT_THAT(picture, HasSubstr(">MGO</text>"));
+  EXPECT_THAT(picture, HasSubstr(">mgo</text>"));
   EXPECT_THAT(picture, HasSubstr("</svg>"));
   std::vector<std::string> as_json = arguments;
   as_json.insert(as_json.end(), {"-w", "json"});
   const Json json = Json::parse(CallSim(as_json).out);
   ASSERT_EQ(json.size(), 12u);
   EXPECT_EQ(json[9]["nodes"], 16);
-  EXPECT_EQ(json[9]["algorithm"], "FT");
+  EXPECT_EQ(json[9]["algorithm"], "ft");
   EXPECT_EQ(json[9]["runs"], 3);
   EXPECT_LT(json[11]["mean_ns"], json[9]["mean_ns"]);
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -20,9 +19,9 @@ constexpr std::string_view kNames[] = {"scatter", "gather", "allgather"};
 // on the message's size, so they are tried for one block only.
 absl::StatusOr<std::vector<BroadcastTree>> Candidates(const BlockCosts& costs, uint32_t blocks, uint32_t root) {
   const bool thorough = costs.node_count() <= BroadcastCosts::kMatrixNodesMax;
-  std::vector<std::string> names = {"FCEF", "MGO"};
-  if (blocks == 1) names.insert(names.end(), {"FT", "BT"});
-  if (thorough) names.insert(names.end(), {"FNF", "FEF_latency", "FEF_cost", "FCEF_bhat", "LA", "LA_bhat"});
+  std::vector<std::string> names = {"fcef", "mgo"};
+  if (blocks == 1) names.insert(names.end(), {"ft", "bt"});
+  if (thorough) names.insert(names.end(), {"fnf", "fef-latency", "fef-cost", "fcef-bhat", "la", "la-bhat"});
   if (thorough && blocks == 1) {
     for (const uint32_t k : {2u, 3u, 4u, 8u, 16u}) {
       names.push_back(absl::StrCat("kary-", k));
@@ -218,10 +217,10 @@ int64_t BlockCompletion(const BlockCosts& costs, const BlockTrees& trees, BlockC
 
 absl::StatusOr<BlockTrees> BuildBlockTrees(std::string_view algorithm, const BlockCosts& costs,
                                            BlockCollective collective, uint32_t root) {
-  const std::string name = absl::AsciiStrToLower(AbslView(algorithm));
+  const std::string name = AlgorithmName(algorithm);
   if (name == "optimal") {
     return absl::InvalidArgumentError(absl::StrCat(
-        "algorithm: is of broadcasts (algorithm=OPTIMAL, collective=", AbslView(BlockCollectiveName(collective)), ")"));
+        "algorithm: is of broadcasts (algorithm=optimal, collective=", AbslView(BlockCollectiveName(collective)), ")"));
   }
   if (root >= costs.node_count()) {
     return absl::InvalidArgumentError(

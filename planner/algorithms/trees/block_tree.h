@@ -53,10 +53,10 @@ int64_t BlockCompletion(const BlockCosts& costs, const BlockTrees& trees, BlockC
 // children by falling tail. For up to 64 nodes it also searches the fastest four, within a number of steps, for moves
 // that make them faster. For an allgather it adds the "best" broadcast of all blocks.
 //
-// Input:   root < n. Above BroadcastCosts::kMatrixNodesMax nodes "best" tries FT, BT, FCEF and MGO only.
+// Input:   root < n. Above BroadcastCosts::kMatrixNodesMax nodes "best" tries ft, bt, fcef and mgo only.
 // Output:  completion_ns as BlockCompletion returns it.
 // Cost:    that of the algorithm; that of "best" is the sum over all that it tries, for each size.
-// Errors:  INVALID_ARGUMENT if root >= n, from BuildBroadcast, from BlockCosts::Of, and for "OPTIMAL", which exists for
+// Errors:  INVALID_ARGUMENT if root >= n, from BuildBroadcast, from BlockCosts::Of, and for "optimal", which exists for
 //          broadcasts only.
 // Source:  MGO paper, end of section 3.3, for the choice of the tree by collective; messages that grow with the subtree
 //          are its "merging".

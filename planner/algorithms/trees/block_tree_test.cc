@@ -197,7 +197,7 @@ TEST(BlockTreeTest, BestIsNeverSlowerThanTheOthers) {
          {BlockCollective::kScatter, BlockCollective::kGather, BlockCollective::kAllgather}) {
       const auto best = BuildBlockTrees("best", costs, collective, nodes / 2).value();
       for (const std::string& name : BroadcastAlgorithms({2, 3, 4, 8, 16})) {
-        if (name == "OPTIMAL") continue;
+        if (name == "optimal") continue;
         const auto trees = BuildBlockTrees(name, costs, collective, nodes / 2);
         ASSERT_TRUE(trees.ok()) << name << trees.status();
         EXPECT_LE(best.completion_ns, trees->completion_ns) << name;
@@ -220,7 +220,7 @@ TEST(BlockTreeTest, ErrorsAndNames) {
     return BuildBlockTrees(name, costs, BlockCollective::kGather, root).status();
   };
   EXPECT_THAT(error("dance", 0), FailsWith(kInvalid, "algorithm", "name=dance"));
-  EXPECT_THAT(error("OPTIMAL", 0), FailsWith(kInvalid, "algorithm=OPTIMAL", "collective=gather"));
+  EXPECT_THAT(error("OPTIMAL", 0), FailsWith(kInvalid, "algorithm=optimal", "collective=gather"));
   EXPECT_THAT(error("best", 2), FailsWith(kInvalid, "root=2", "nodes=2"));
   for (const auto collective : {BlockCollective::kScatter, BlockCollective::kGather, BlockCollective::kAllgather}) {
     EXPECT_EQ(BlockCollectiveFromName(BlockCollectiveName(collective)), collective);

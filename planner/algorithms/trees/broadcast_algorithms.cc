@@ -30,23 +30,27 @@ NodeOrder RankOrder(uint32_t node_count, uint32_t root) {
 
 }  // namespace
 
+std::string AlgorithmName(std::string_view text) {
+  return absl::StrReplaceAll(absl::AsciiStrToLower(AbslView(text)), {{"_", "-"}});
+}
+
 absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root) {
   const uint32_t n = costs.node_count();
   if (root >= n) {
     return absl::InvalidArgumentError(absl::StrCat("root: no such node (root=", root, ", nodes=", n, ")"));
   }
-  const std::string name = absl::StrReplaceAll(absl::AsciiStrToLower(AbslView(algorithm)), {{"-", "_"}});
+  const std::string name = AlgorithmName(algorithm);
   if (name == "fnf") return BuildFastestNodeFirst(costs, root);
-  if (name == "fef_latency") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kLatency);
-  if (name == "fef_cost") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kCost);
+  if (name == "fef-latency") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kLatency);
+  if (name == "fef-cost") return BuildFastestEdgeFirst(costs, root, EdgeWeight::kCost);
   if (name == "fcef") return BuildEarliestCompletionOnTree(costs, root);
-  if (name == "fcef_bhat") return BuildEarliestCompletionFirst(costs, root, Accounting::kBhat);
+  if (name == "fcef-bhat") return BuildEarliestCompletionFirst(costs, root, Accounting::kBhat);
   if (name == "la") return BuildLookAhead(costs, root, Accounting::kSound);
-  if (name == "la_bhat") return BuildLookAhead(costs, root, Accounting::kBhat);
+  if (name == "la-bhat") return BuildLookAhead(costs, root, Accounting::kBhat);
   if (name == "optimal") return BuildOptimal(costs, root);
   if (name == "best") return BuildBest(costs, root);
   if (name == "mgo") return BuildMgo(costs, root);
-  if (name == "mgo_jackson") return WithFallingTails(costs, BuildMgo(costs, root));
+  if (name == "mgo-jackson") return WithFallingTails(costs, BuildMgo(costs, root));
   Neighbors neighbors;
   absl::string_view digits = name;
   uint32_t k = 0;
@@ -54,24 +58,24 @@ absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const B
     ASSIGN_OR_RETURN(neighbors, BuildFlatTree(RankOrder(n, root)));
   } else if (name == "bt") {
     ASSIGN_OR_RETURN(neighbors, BuildBinomialTree(RankOrder(n, root)));
-  } else if (absl::ConsumePrefix(&digits, "knomial_") && absl::SimpleAtoi(digits, &k)) {
+  } else if (absl::ConsumePrefix(&digits, "knomial-") && absl::SimpleAtoi(digits, &k)) {
     ASSIGN_OR_RETURN(neighbors, BuildKnomialTree(RankOrder(n, root), k));
-  } else if (absl::ConsumePrefix(&digits, "kary_") && absl::SimpleAtoi(digits, &k)) {
+  } else if (absl::ConsumePrefix(&digits, "kary-") && absl::SimpleAtoi(digits, &k)) {
     ASSIGN_OR_RETURN(neighbors, BuildKaryTree(RankOrder(n, root), k));
   } else {
     return absl::InvalidArgumentError(absl::StrCat("algorithm: unknown (name=", AbslView(algorithm),
-                                                   ", known=FT BT knomial-K kary-K FNF FEF_latency ",
-                                                   "FEF_cost FCEF FCEF_bhat LA LA_bhat MGO MGO_jackson OPTIMAL best)"));
+                                                   ", known=ft bt knomial-K kary-K fnf fef-latency ",
+                                                   "fef-cost fcef fcef-bhat la la-bhat mgo mgo-jackson optimal best)"));
   }
   return TreeOfNeighbors(costs, root, neighbors);
 }
 
 std::vector<std::string> BroadcastAlgorithms(const std::vector<uint32_t>& fanouts) {
-  std::vector<std::string> names = {"FT", "BT"};
+  std::vector<std::string> names = {"ft", "bt"};
   for (const uint32_t k : fanouts) names.push_back(absl::StrCat("knomial-", k));
   for (const uint32_t k : fanouts) names.push_back(absl::StrCat("kary-", k));
-  for (const char* name : {"FNF", "FEF_latency", "FEF_cost", "FCEF", "FCEF_bhat", "LA", "LA_bhat", "MGO", "MGO_jackson",
-                           "OPTIMAL", "best"}) {
+  for (const char* name : {"fnf", "fef-latency", "fef-cost", "fcef", "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson",
+                           "optimal", "best"}) {
     names.emplace_back(name);
   }
   return names;

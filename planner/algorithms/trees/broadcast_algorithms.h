@@ -15,8 +15,12 @@
 
 namespace copse::planner {
 
-// Builds a tree by the algorithm's name: "FT", "BT", "knomial-K", "kary-K", "FNF", "FEF_latency", "FEF_cost", "FCEF",
-// "FCEF_bhat", "LA", "LA_bhat", "MGO", "MGO_jackson", "OPTIMAL", "best". Case does not matter, nor does "-" for "_".
+// Returns an algorithm's name as it is shown everywhere: in lower case with "-", as "fef-cost" for "FEF_cost" of the
+// papers.
+std::string AlgorithmName(std::string_view text);
+
+// Builds a tree by the algorithm's name: "ft", "bt", "knomial-K", "kary-K", "fnf", "fef-latency", "fef-cost", "fcef",
+// "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson", "optimal", "best", in any spelling that AlgorithmName takes.
 // The first four are trees by number: they take the nodes in the order root, root + 1, ... modulo n.
 //
 // Errors:  INVALID_ARGUMENT for another name, a K out of range, root >= n, or from the algorithm.
