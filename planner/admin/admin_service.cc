@@ -347,7 +347,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       ASSIGN_OR_RETURN(const SourcedTopology read, ReadTopology(request->source(), *topologies_));
       reply->set_format(slurm ? "slurm" : "yaml");
       reply->set_text(slurm ? topology::FormatSlurmTopology(*read.topology, figures.link_speed_bytes_per_s)
-                            : topology::FormatTopologyYaml(*read.topology));
+                            : topology::FormatTopologyYaml(*read.topology, topology::FigureUnits::kReadable));
       return absl::OkStatus();
     });
   }

@@ -41,7 +41,7 @@ absl::Status ProbeRun::Start(const v1::ProbeTopologyRequest& request, v1::ProbeT
         if (!report.ok()) return done(report.status());
         reply->set_took_s(absl::ToDoubleSeconds(clock_.Now() - began));
         FillProbe(*report, tree, reply);
-        reply->set_topology(topology::FormatTopologyYaml(report->topology));
+        reply->set_topology(topology::FormatTopologyYaml(report->topology, topology::FigureUnits::kReadable));
         if (!apply) return done(absl::OkStatus());
         if (topologies_->newest_version() != version) {
           return done(absl::AbortedError(absl::StrCat("probe: the topology has changed meanwhile (version=",

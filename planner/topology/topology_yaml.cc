@@ -358,9 +358,42 @@ int CountDocuments(std::string_view text) {
 
 std::string QuotedForYaml(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
 
-std::string LinkText(int64_t latency_ns, int64_t bandwidth) {
-  return absl::StrCat(", latency: ", latency_ns, "ns, bandwidth: ", bandwidth, "B/s");
+struct FigureUnit {
+  const char* name;
+  int64_t size;
+};
+constexpr FigureUnit kTimeUnits[] = {{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}};
+constexpr FigureUnit kBitUnits[] = {
+    {"Tbit", 1'000'000'000'000}, {"Gbit", 1'000'000'000}, {"Mbit", 1'000'000}, {"kbit", 1'000}, {"bit", 1}};
+
+// Returns the value exactly, in the largest unit in which it needs at most three decimals: "1.25Gbit".
+std::string Exactly(int64_t value, absl::Span<const FigureUnit> units) {
+  constexpr int64_t kDecimals = 1000;
+  for (const FigureUnit& unit : units) {
+    const int64_t step = std::max<int64_t>(unit.size / kDecimals, 1);
+    if (value < unit.size || value % step != 0) continue;
+    const int64_t rest = value % unit.size / step;
+    if (rest == 0) return absl::StrCat(value / unit.size, unit.name);
+    std::string decimals = absl::StrCat(kDecimals + rest).substr(1);
+    decimals.resize(decimals.find_last_not_of('0') + 1);
+    return absl::StrCat(value / unit.size, ".", decimals, unit.name);
+  }
+  return absl::StrCat(value, units.back().name);
 }
+
+std::string TimeText(int64_t ns, FigureUnits units) {
+  return units == FigureUnits::kPlain ? absl::StrCat(ns, "ns") : Exactly(ns, kTimeUnits);
+}
+std::string LinkText(int64_t latency_ns, int64_t bandwidth, FigureUnits units) {
+  return absl::StrCat(
+      ", latency: ", TimeText(latency_ns, units), ", bandwidth: ",
+      units == FigureUnits::kPlain ? absl::StrCat(bandwidth, "B/s") : Exactly(8 * bandwidth, kBitUnits));
+}
+
+constexpr char kReadableHead[] =
+    "# A link is the one above a switch or node, to its parent: latency, one way, and bandwidth, in bits a second.\n"
+    "# overhead: what a message costs its sender's processor, and unless receive_overhead says otherwise its "
+    "receiver's.\n";
 
 }  // namespace
 
@@ -401,8 +434,9 @@ absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_vi
   }
 }
 
-std::string FormatTopologyYaml(const Topology& topology) {
-  std::string text = absl::StrCat("version: ", kTopologyFormatVersion, "\n");
+std::string FormatTopologyYaml(const Topology& topology, FigureUnits units) {
+  std::string text =
+      absl::StrCat(units == FigureUnits::kReadable ? kReadableHead : "", "version: ", kTopologyFormatVersion, "\n");
   if (topology.costs() != CostParameters()) {
     std::string costs;
     for (const CostParameterField& field : CostParameterFields()) {
@@ -415,7 +449,7 @@ std::string FormatTopologyYaml(const Topology& topology) {
     absl::StrAppend(&text, "  - {name: ", QuotedForYaml(item.name));
     if (item.parent != kNoParent) {
       absl::StrAppend(&text, ", parent: ", QuotedForYaml(topology.switches()[item.parent].name),
-                      LinkText(item.latency_ns, item.bandwidth_bytes_per_s));
+                      LinkText(item.latency_ns, item.bandwidth_bytes_per_s, units));
     }
     absl::StrAppend(&text, "}\n");
   }
@@ -432,11 +466,11 @@ std::string FormatTopologyYaml(const Topology& topology) {
     }
     absl::StrAppend(&text, "  - {name: ", QuotedForYaml(CompressHostlist(names)),
                     ", switch: ", QuotedForYaml(topology.switches()[common.parent].name),
-                    ", overhead: ", common.overhead_ns, "ns");
+                    ", overhead: ", TimeText(common.overhead_ns, units));
     if (common.receive_overhead_ns > 0) {
-      absl::StrAppend(&text, ", receive_overhead: ", common.receive_overhead_ns, "ns");
+      absl::StrAppend(&text, ", receive_overhead: ", TimeText(common.receive_overhead_ns, units));
     }
-    absl::StrAppend(&text, LinkText(common.latency_ns, common.bandwidth_bytes_per_s));
+    absl::StrAppend(&text, LinkText(common.latency_ns, common.bandwidth_bytes_per_s, units));
     if (common.cores > 0) absl::StrAppend(&text, ", cores: ", common.cores);
     if (!common.host.empty()) absl::StrAppend(&text, ", host: ", QuotedForYaml(common.host));
     absl::StrAppend(&text, "}\n");

@@ -46,8 +46,13 @@ struct ParseOptions {
 absl::StatusOr<Topology> ParseTopologyYaml(std::string_view text, std::string_view filename,
                                            const ParseOptions& options = {});
 
+// Figures are written in the units of the parser: as planners store them, or as people write them.
+enum class FigureUnits {
+  kPlain,     // "1000000ns", "125000000B/s"
+  kReadable,  // "1ms", "1Gbit", with a comment that says what they mean
+};
 // Returns a file that parses to an equal topology, if the format allows all names.
-std::string FormatTopologyYaml(const Topology& topology);
+std::string FormatTopologyYaml(const Topology& topology, FigureUnits units = FigureUnits::kPlain);
 
 // --- For parsers of topologies in any format ---
 

@@ -238,6 +238,20 @@ TEST(FormatTopologyYamlTest, RoundTrips) {
   EXPECT_THAT(text, HasSubstr("n[5-9]"));
 }
 
+TEST(FormatTopologyYamlTest, PeopleGetTheUnitsThatTheyWrite) {
+  const char* cluster =
+      "version: 1\nswitches: [{name: core}, {name: r1, parent: core, latency: 1ms, bandwidth: 1Gbit}]\n"
+      "nodes: [{name: n1, switch: r1, overhead: 2500ns, latency: 999ns, bandwidth: 156250kB/s},\n"
+      "        {name: n2, switch: r1, overhead: 1001us, latency: 2s, bandwidth: 123456789B/s}]\n";
+  const auto topology = ParseTopologyYaml(cluster, "t.yaml").value();
+  const std::string text = FormatTopologyYaml(topology, FigureUnits::kReadable);
+  EXPECT_EQ(ParseTopologyYaml(text, "t.yaml").value(), topology) << text;
+  EXPECT_THAT(text, HasSubstr("latency: 1ms, bandwidth: 1Gbit}"));
+  EXPECT_THAT(text, HasSubstr("overhead: 2.5us, latency: 999ns, bandwidth: 1.25Gbit}"));
+  EXPECT_THAT(text, HasSubstr("overhead: 1.001ms, latency: 2s, bandwidth: 987654.312kbit}"));
+  EXPECT_THAT(text, ::testing::StartsWith("# "));
+}
+
 // Every random topology is represented by its file.
 TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
   Prng prng(20240605);
@@ -283,6 +297,8 @@ TEST(FormatTopologyYamlTest, RoundTripsRandomTopologies) {
     ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
     ASSERT_EQ(*again, topology) << text;
     ASSERT_EQ(FormatTopologyYaml(*again), text);
+    const std::string readable = FormatTopologyYaml(topology, FigureUnits::kReadable);
+    ASSERT_EQ(ParseTopologyYaml(readable, "t.yaml").value(), topology) << readable;
     // Consecutive equal nodes share one entry.
     ASSERT_LE(std::count(text.begin(), text.end(), '\n'), static_cast<int>(switch_count + kinds + 4)) << text;
   }
