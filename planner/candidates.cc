@@ -98,6 +98,14 @@ absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::
   return prediction.total_ns;
 }
 
+absl::StatusOr<double> PredictedUsOfBytes(const schedule::Plan& plan, const schedule::TeamShape& shape,
+                                          const TeamCosts& costs, uint64_t bytes) {
+  const CallArguments arguments = CallOfBytes(plan, bytes);
+  ASSIGN_OR_RETURN(const int64_t ns, PredictedNs(plan, shape, costs, arguments));
+  const uint64_t priced = std::max<uint64_t>(arguments.bytes(), 1);
+  return static_cast<double>(ns) / 1000 * static_cast<double>(std::max(bytes, priced)) / static_cast<double>(priced);
+}
+
 absl::StatusOr<std::vector<Candidate>> PriceCandidates(absl::Span<const Structure> structures,
                                                        absl::Span<const uint32_t> which, const PricedCall& call,
                                                        std::vector<Candidate>* every) {

@@ -53,6 +53,11 @@ bool IsPricedByRunning(const schedule::Plan& plan, const schedule::TeamShape& sh
 absl::StatusOr<int64_t> PredictedNs(const schedule::Plan& plan, const schedule::TeamShape& shape,
                                     const TeamCosts& costs, const CallArguments& arguments);
 
+// Returns the price of the plan's call of so many bytes (CallOfBytes). Of messages that are longer than those that are
+// priced, bandwidth decides: their price grows with their bytes. Errors: those of PredictedNs.
+absl::StatusOr<double> PredictedUsOfBytes(const schedule::Plan& plan, const schedule::TeamShape& shape,
+                                          const TeamCosts& costs, uint64_t bytes);
+
 struct Candidate {
   uint32_t structure = 0;  // index into the structures that were priced
   uint32_t segment_bytes = 0;

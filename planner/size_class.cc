@@ -67,4 +67,10 @@ CallArguments TypicalCall(const schedule::Plan& plan) {
   return TypicalCall(plan.collective, {plan.bytes_min, plan.bytes_max});
 }
 
+CallArguments CallOfBytes(const schedule::Plan& plan, uint64_t bytes) {
+  bytes = std::clamp(bytes, plan.bytes_min, plan.bytes_max);
+  if (!HasBlocks(plan.collective)) bytes = std::min(bytes, kTypicalOfLongest);
+  return {.collective = plan.collective, .count = bytes};
+}
+
 }  // namespace copse::planner

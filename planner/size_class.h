@@ -45,6 +45,9 @@ uint64_t TypicalBytes(Collective collective, const SizeClass& size_class);
 // root 0.
 CallArguments TypicalCall(Collective collective, const SizeClass& size_class);
 CallArguments TypicalCall(const schedule::Plan& plan);
+// Returns the call of so many bytes (schedule::PlanBytesOf) that the plan serves, or nearly so: of `bytes` clamped to
+// its class and, since pricing takes time for each segment of a message, to the longest message that represents one.
+CallArguments CallOfBytes(const schedule::Plan& plan, uint64_t bytes);
 
 }  // namespace copse::planner
 

@@ -322,11 +322,51 @@ class ClusterTest(unittest.TestCase):
         self.keys(call, "team sequence collective age_s joined missing")
         self.assertEqual((call["collective"], call["missing"], call["missing_nodes"]), ("barrier", [1], ["n1"]))
         self.assertIn("barrier", self.text("coll", "list"))
+        self.assertNotIn("measured_us", call)
         self.assertEqual(self.team()["calls"], 1)
         self.cluster.enter(1)
         for rank in self.cluster.ranks:
             self.cluster.expect(rank, "done")
         until("no call in flight", lambda: self.json("coll", "list") == [])
+
+    def test_calls_measured(self):
+        """After test_calls, which begins without a call."""
+        self.cluster.enter(0, 1, 2, 3)
+        for rank in self.cluster.ranks:
+            self.cluster.expect(rank, "done")
+        measured = [plan for plan in self.plans() if "measured" in plan]
+        self.assertEqual([plan["collective"] for plan in measured], ["barrier"])
+        plan = measured[0]
+        self.keys(plan["measured"], "median_us least_us count bytes_min bytes_max node why")
+        self.assertIn(plan["measured"]["node"], ("n1", "n2"))
+        self.assertGreater(plan["measured"]["median_us"], 0)
+        self.assertGreater(plan["predicted_us"], 0)
+        for verb in ("show", "explain"):
+            shown = self.json("plan", verb, str(plan["id"]))
+            self.assertEqual((shown["measured"]["node"], shown["predicted_bytes"]), (plan["measured"]["node"], 0))
+            self.assertIn("measured: ", self.text("plan", verb, str(plan["id"])))
+        self.assertEqual([row["id"] for row in self.json("team", "show", "world")["plans"]], [plan["id"]])
+        self.assertIn("MEASURED", self.text("team", "show", "world"))
+        self.cluster.enter(0, 2, 3)
+        call = until("three ranks in a call", lambda: [
+            call for call in self.json("coll", "list") if call["joined"] == [0, 2, 3]])[0]
+        self.assertGreater(call["measured_us"], 0)
+        self.cluster.enter(1)
+        for rank in self.cluster.ranks:
+            self.cluster.expect(rank, "done")
+
+    def test_histograms_are_selected(self):
+        self.cluster.enter(0, 1, 2, 3)
+        for rank in self.cluster.ranks:
+            self.cluster.expect(rank, "done")
+        run = self.run_ctl("stats", "--histograms", "--team", "world", "--collective", "barrier", "-w", "json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("nodes=n[1-2]", run.stderr)
+        rows = [row["collective"] for node in json.loads(run.stdout) for row in node["latencies"]]
+        self.assertEqual(set(rows), {"barrier"})
+        self.assertNotIn("barrier", self.text("stats", "--histograms", "--collective", "bcast"))
+        self.fails(2, "stats", "--collective", "bcast", says="--histograms")
+        self.fails(2, "stats", "--histograms", "--team", "world", "--node", "n1", says="--node")
 
     def test_stats(self):
         stats = self.json("stats")

@@ -34,7 +34,8 @@ class FlatPlanMaker : public coordinator::PlanMaker {
     }
     return planner::Planner(&topology, {}, planner_options).MakePlans(layout.shape, names, layout.identity.family);
   }
-  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&,
+                                                       Bytes) override {
     return absl::UnimplementedError("not in the simulator");
   }
 };

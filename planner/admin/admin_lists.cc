@@ -21,10 +21,11 @@
 namespace copse::planner {
 namespace {
 
-// `plan list` has critical paths for plans of up to this many nodes, and no more than so many paths; `plan show` always
-// has them.
+// `plan list` has critical paths for plans of up to this many nodes, and no more than so many paths, and prices no more
+// calls of the sizes that ran; `plan show` always has and does.
 constexpr uint32_t kListedPathNodesMax = 16;
 constexpr int kListedPathsMax = 64;
+constexpr int kListedPricesMax = 64;
 
 // Returns whether the layout is that of the team, or of a derived team of it.
 bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
@@ -161,28 +162,64 @@ std::set<std::string> AdminLists::NodesOf(const Selects& selects, size_t max) co
   return nodes;
 }
 
+void AdminLists::FillMeasured(const coordinator::PlanInfo& info, const MeasuredCalls& calls, bool is_priced,
+                              v1::PlanRow* row) const {
+  const std::optional<MeasuredCall> call = calls.Of(info.layout, info.plan);
+  if (!call.has_value()) return;
+  if (is_priced && call->plan_bytes.has_value()) {
+    const absl::StatusOr<double> us = plan_maker_->Predict(info.layout, info.plan, *call->plan_bytes);
+    if (us.ok()) {
+      row->set_predicted_us(*us);
+      row->set_predicted_bytes(*call->plan_bytes);
+    }
+  }
+  measures_->Fill(calls, *call, row);
+}
+
 RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& request) {
   const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
-  return [this, team = TeamId(request.team()), selector](const auto& begin) -> absl::Status {
+  return [this, team = TeamId(request.team()), measured = request.measured(), without_edges = request.without_edges(),
+          selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
     if (team != TeamId(0)) RETURN_IF_ERROR(coordinator_->view().FindTeam(team).status());
-    begin([this, team, selector, last = PlanId(0), paths = 0](v1::ListPlansReply* reply) mutable -> size_t {
-      const auto info = coordinator_->view().PlanAfter(last, [&](const schedule::TeamLayout& layout) {
-        return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
+    const auto selects = [team, selector](const schedule::TeamLayout& layout) {
+      return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
+    };
+    const auto list = [=, this](const std::shared_ptr<const MeasuredCalls>& calls) {
+      begin([=, this, last = PlanId(0), paths = 0, prices = 0](v1::ListPlansReply* reply) mutable -> size_t {
+        const auto info = coordinator_->view().PlanAfter(last, selects);
+        if (!info.has_value()) return 0;
+        last = info->plan.id;
+        // A critical path costs a prediction: a list includes it only where that is fast.
+        absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
+        if (!without_edges && info->plan.node_count <= kListedPathNodesMax && ++paths <= kListedPathsMax) {
+          path = plan_maker_->CriticalPath(info->layout, info->plan);
+        }
+        v1::PlanRow* const row = reply->add_plans();
+        FillPlan(*info, path.ok() ? *path : std::vector<std::string>(), row);
+        if (!without_edges) FillEdges(*info, row);
+        const bool is_priced = PlanMeasures::IsPricedAtOnce(*info) && prices < kListedPricesMax;
+        FillMeasured(*info, *calls, is_priced, row);
+        if (is_priced && row->has_measured()) ++prices;
+        return row->ByteSizeLong();
       });
-      if (!info.has_value()) return 0;
-      last = info->plan.id;
-      // A critical path costs a prediction: a list includes it only where that is fast.
-      absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
-      if (info->plan.node_count <= kListedPathNodesMax && ++paths <= kListedPathsMax) {
-        path = plan_maker_->CriticalPath(info->layout, info->plan);
-      }
-      v1::PlanRow* const row = reply->add_plans();
-      FillPlan(*info, path.ok() ? *path : std::vector<std::string>(), row);
-      return row->ByteSizeLong();
-    });
+    };
+    std::set<std::string> nodes;
+    if (measured) nodes = SomeNodesOf(selects);
+    measures_->Ask(nodes, list);
     return absl::OkStatus();
   };
+}
+
+std::set<std::string> AdminLists::SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects) const {
+  std::set<std::string> nodes;
+  TeamId last(0);
+  while (const auto info = coordinator_->view().IdentifiedTeamAfter(last)) {
+    last = info->layout.id;
+    if (selects(info->layout)) PlanMeasures::AddNodes(info->layout, &nodes);
+    if (nodes.size() + PlanMeasures::kAskedOfTeamMax > kMeasuredNodesMax) break;
+  }
+  return nodes;
 }
 
 RowWork<v1::ListCollectivesReply> AdminLists::CollectiveRows(const v1::ListCollectivesRequest& request) {

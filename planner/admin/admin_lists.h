@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "planner/admin/plan_measures.h"
 #include "planner/admin/planner_instruments.h"
 #include "planner/admin/served_calls.h"
 #include "planner/coordinator/coordinator.h"
@@ -36,12 +37,15 @@ class AdminLists {
  public:
   // Asking one takes some 0.2 ms of the planner's processor time.
   static constexpr size_t kAskedNodesMax = 256;
+  // A list of plans asks fewer of them what calls took.
+  static constexpr size_t kMeasuredNodesMax = 64;
 
   // With `private_data`, others' jobs and names are shown to operators and administrators alone.
-  AdminLists(coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker, const PlannerInstruments* instruments,
-             bool private_data)
+  AdminLists(coordinator::Coordinator* coordinator, ClusterPlanMaker* plan_maker, const PlanMeasures* measures,
+             const PlannerInstruments* instruments, bool private_data)
       : coordinator_(coordinator),
         plan_maker_(plan_maker),
+        measures_(measures),
         instruments_(instruments),
         has_private_data_(private_data) {}
 
@@ -65,10 +69,15 @@ class AdminLists {
   static std::optional<uint32_t> CallsOf(const std::optional<CallCounts>& counts, TeamId team);
 
  private:
+  // Adds what calls of the plan took, and the prediction of a call of that size, if that is wanted in addition.
+  void FillMeasured(const coordinator::PlanInfo& info, const MeasuredCalls& calls, bool is_priced,
+                    v1::PlanRow* row) const;
   void FillAccountFor(const rpc::Principal& who, const schedule::AccountStatus& account, v1::AccountRow* row) const;
   using Selects = std::function<bool(const coordinator::TeamInfo&)>;
   // Returns the nodes of all teams that are selected, or more than `max` of them.
   std::set<std::string> NodesOf(const Selects& selects, size_t max = SIZE_MAX) const;
+  // Returns some nodes of each team that is selected, kMeasuredNodesMax at most.
+  std::set<std::string> SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects) const;
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
   // Asks them for their calls in flight, and passes these on with the nodes that are silent.
   void MergeCalls(const std::vector<std::string>& nodes, absl::Duration timeout,
@@ -76,6 +85,7 @@ class AdminLists {
 
   coordinator::Coordinator* const coordinator_;
   ClusterPlanMaker* const plan_maker_;
+  const PlanMeasures* const measures_;
   const PlannerInstruments* const instruments_;
   const bool has_private_data_;
 };

@@ -8,8 +8,11 @@
 #include "absl/time/time.h"
 #include "base/hostlist.h"
 #include "base/string_view.h"
+#include "planner/size_class.h"
 #include "planner/structure.h"
 #include "rpc/text.h"
+#include "schedule/folds.h"
+#include "schedule/select_plan.h"
 
 namespace copse::planner {
 namespace {
@@ -92,13 +95,17 @@ void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>&
   row->set_algorithm(rpc::ToUtf8(info.plan.algorithm));
   row->set_epoch(info.epoch.value());
   row->set_predicted_us(info.plan.predicted_us);
+  row->set_predicted_bytes(TypicalCall(info.plan).bytes());
   row->set_segment_bytes(info.plan.segment_bytes);
+  for (const std::string& node : critical_path) row->add_critical_path(rpc::ToUtf8(node));
+}
+
+void FillEdges(const coordinator::PlanInfo& info, v1::PlanRow* row) {
   for (const auto& [from, to] : PlanEdges(info.plan)) {
     v1::PlanEdge* edge = row->add_edges();
     edge->set_from(rpc::ToUtf8(info.layout.nodes[from].name));
     edge->set_to(rpc::ToUtf8(info.layout.nodes[to].name));
   }
-  for (const std::string& node : critical_path) row->add_critical_path(rpc::ToUtf8(node));
 }
 
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
@@ -108,6 +115,8 @@ void FillCollective(const coordinator::CollectiveInfo& info, const schedule::Tea
   row->set_collective(std::string(CollectiveName(info.arguments.collective)));
   row->set_arguments(DescribeArguments(info.arguments));
   row->set_age_s(info.age_s);
+  row->set_plan_collective(std::string(CollectiveName(schedule::PlanCollectiveOf(info.arguments))));
+  row->set_plan_bytes(schedule::PlanBytesOf(info.arguments, layout == nullptr ? 1 : layout->shape.size()));
   if (info.waits_for != Family::kCommon) {
     row->set_waits_for(std::string(FamilyName(info.waits_for)));
   }

@@ -27,7 +27,9 @@ void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply)
 void FillTeam(const coordinator::TeamInfo& info, std::optional<uint32_t> calls_in_flight, v1::TeamRow* row);
 // Returns the team shown to administrators: for a derived team its parent.
 TeamId ShownTeam(const schedule::TeamLayout& layout);
+// Fills all fields but edges and measurements.
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row);
+void FillEdges(const coordinator::PlanInfo& info, v1::PlanRow* row);
 // `layout` is the team's, or null if the team is unknown; then no nodes are named.
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,
                     v1::CollectiveRow* row);

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "base/version.h"
 #include "planner/admin/admin_lists.h"
 #include "planner/admin/admin_rows.h"
+#include "planner/admin/plan_measures.h"
 #include "planner/admin/planner_rows.h"
 #include "planner/admin/probe_run.h"
 #include "planner/admin/served_calls.h"
@@ -67,7 +70,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         instruments_(instruments),
         saver_(saver),
         has_private_data_(options.private_data),
-        lists_(coordinator, plan_maker, instruments, options.private_data),
+        measures_(coordinator, plan_maker, topologies),
+        lists_(coordinator, plan_maker, &measures_, instruments, options.private_data),
         probe_(queue, coordinator, plan_maker, topologies),
         calls_(queue, authorizer, options.log_file) {}
 
@@ -250,36 +254,37 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* ShowPlan(Context* context, const v1::ShowPlanRequest* request, v1::ShowPlanReply* reply) override {
-    return calls_.Serve(context, "ShowPlan", [this, request, reply](const CallEnd& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
-      coordinator_->view().CriticalPath(info.plan.id,
-                                        [info, reply, done](const absl::StatusOr<std::vector<std::string>>& path) {
-                                          if (!done.is_open()) return;
-                                          if (path.ok()) {
-                                            FillPlan(info, *path, reply->mutable_plan());
-                                            reply->set_encoded(schedule::EncodePlan(info.plan));
-                                          }
-                                          done(path.status());
-                                        });
-      return absl::OkStatus();
+    return calls_.Serve(context, "ShowPlan", [this, request, reply](const CallEnd& done) {
+      return OnMeasured(request->id(), request->measured(), done, [this, reply, done](const MeasuredPlan& plan) {
+        coordinator_->view().CriticalPath(
+            plan.info.plan.id, [this, plan, reply, done](const absl::StatusOr<std::vector<std::string>>& path) {
+              if (!done.is_open()) return;
+              if (!path.ok()) return done(path.status());
+              FillPlan(plan.info, *path, reply->mutable_plan());
+              FillEdges(plan.info, reply->mutable_plan());
+              reply->set_encoded(schedule::EncodePlan(plan.info.plan));
+              PriceAsMeasured(plan, reply->mutable_plan(), done);
+            });
+      });
     });
   }
 
   Reactor* ExplainPlan(Context* context, const v1::ExplainPlanRequest* request, v1::ExplainPlanReply* reply) override {
-    return calls_.Serve(context, "ExplainPlan", [this, request, reply](const CallEnd& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(request->id())));
-      coordinator_->view().Explain(
-          info.plan.id, [info, reply, done](const absl::StatusOr<coordinator::PlanExplanation>& explanation) {
-            if (!done.is_open()) return;
-            if (explanation.ok()) {
-              FillPlan(info, explanation->critical_path, reply->mutable_plan());
+    return calls_.Serve(context, "ExplainPlan", [this, request, reply](const CallEnd& done) {
+      return OnMeasured(request->id(), request->measured(), done, [this, reply, done](const MeasuredPlan& plan) {
+        coordinator_->view().Explain(
+            plan.info.plan.id, plan.bytes(),
+            [this, plan, reply, done](const absl::StatusOr<coordinator::PlanExplanation>& explanation) {
+              if (!done.is_open()) return;
+              if (!explanation.ok()) return done(explanation.status());
+              FillPlan(plan.info, explanation->critical_path, reply->mutable_plan());
+              FillEdges(plan.info, reply->mutable_plan());
               reply->set_text(explanation->text);
               reply->set_dot(explanation->dot);
               reply->set_json(explanation->json);
-            }
-            done(explanation.status());
-          });
-      return absl::OkStatus();
+              PriceAsMeasured(plan, reply->mutable_plan(), done);
+            });
+      });
     });
   }
 
@@ -503,6 +508,43 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
  private:
+  // A MeasuredPlan is a plan and, if that was asked for and there were any, its calls.
+  struct MeasuredPlan {
+    coordinator::PlanInfo info;
+    std::shared_ptr<const MeasuredCalls> calls;
+    std::optional<MeasuredCall> call;
+
+    coordinator::PlanMaker::Bytes bytes() const { return call.has_value() ? call->plan_bytes : std::nullopt; }
+  };
+
+  // Calls `then` with the plan unless `done` is called before.
+  absl::Status OnMeasured(uint64_t id, bool measured, const CallEnd& done,
+                          std::function<void(const MeasuredPlan&)> then) {
+    ASSIGN_OR_RETURN(coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(id)));
+    std::set<std::string> nodes;
+    if (measured) PlanMeasures::AddNodes(info.layout, &nodes);
+    measures_.Ask(nodes, [info, done, then = std::move(then)](const std::shared_ptr<const MeasuredCalls>& calls) {
+      if (done.is_open()) then({info, calls, calls->Of(info.layout, info.plan)});
+    });
+    return absl::OkStatus();
+  }
+
+  // Adds to the plan's row what its calls took, and the prediction of a call of that size.
+  void PriceAsMeasured(const MeasuredPlan& plan, v1::PlanRow* row, const CallEnd& done) {
+    if (!plan.call.has_value()) return done(absl::OkStatus());
+    const uint64_t bytes = plan.bytes().value_or(row->predicted_bytes());
+    plan_maker_->PredictLater(plan.info.layout, plan.info.plan, bytes,
+                              [this, plan, row, bytes, done](const absl::StatusOr<double>& us) {
+                                if (!done.is_open()) return;
+                                if (us.ok()) {
+                                  row->set_predicted_us(*us);
+                                  row->set_predicted_bytes(bytes);
+                                }
+                                measures_.Fill(*plan.calls, *plan.call, row);
+                                done(absl::OkStatus());
+                              });
+  }
+
   coordinator::Coordinator* const coordinator_;
   ClusterPlanMaker* const plan_maker_;
   TopologyHistory* const topologies_;
@@ -511,6 +553,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   const bool has_private_data_;
   const uint64_t number_ = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now()));  // other planners have others
   const MonotonicClock clock_;
+  const PlanMeasures measures_;
   AdminLists lists_;
   ProbeRun probe_;
   ServedCalls calls_;

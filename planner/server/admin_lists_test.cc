@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/histogram.h"
 #include "base/testing/status_matchers.h"
 #include "planner/admin/admin_lists.h"
 #include "planner/server/testing/planner_life.h"
@@ -218,6 +219,62 @@ TEST_F(AdminListsTest, NodesAreAskedForCallsThatAreWantedAndOfTheirTeams) {
   daemons_[0]->Send(schedule::StatusReply{.query = next.query, .status = {.node = "n0"}});
   asks_other.join();
   EXPECT_EQ(stats.stats_size(), 1);
+}
+
+// Returns n1's answer after 10 broadcasts of 64 bytes that took 5 ms each.
+schedule::DaemonStatus SlowBroadcasts() {
+  constexpr uint64_t kNs = 5'000'000;
+  return {.node = "n1",
+          .clients = 1,
+          .teams = 1,
+          .latencies = {{.collective = Collective::kBcast,
+                         .bytes_min = 64,
+                         .bytes_max = 127,
+                         .part = schedule::CallPart::kCall,
+                         .sum_ns = 10 * kNs,
+                         .min_ns = kNs,
+                         .max_ns = kNs,
+                         .buckets = {{Histogram::BucketOf(kNs), 10}}}}};
+}
+
+TEST_F(AdminListsTest, PlansHaveWhatTheirCallsTookIfThatIsAskedFor) {
+  v1::ListPlansRequest list;
+  list.mutable_selector()->set_nodes("n1");
+  const auto plain = Collect(life_, &Stub::StreamPlans, list);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  for (const v1::PlanRow& plan : plain->plans()) EXPECT_FALSE(plan.has_measured());
+  list.set_measured(true);
+  list.set_without_edges(true);
+  const auto answer = [this] {
+    const auto query = daemons_[1]->Await<schedule::StatusQuery>();
+    EXPECT_TRUE(query.latencies);
+    daemons_[1]->Send(schedule::StatusReply{.query = query.query, .status = SlowBroadcasts()});
+  };
+  std::thread answers(answer);
+  const auto measured = Collect(life_, &Stub::StreamPlans, list);
+  answers.join();
+  ASSERT_TRUE(measured.ok()) << measured.status();
+  uint64_t id = 0;
+  for (const v1::PlanRow& plan : measured->plans()) {
+    EXPECT_EQ(plan.has_measured(), plan.collective() == "bcast" && plan.bytes_min() <= 64 && 64 <= plan.bytes_max());
+    if (!plan.has_measured()) continue;
+    id = plan.id();
+    EXPECT_EQ(plan.predicted_bytes(), 64u);
+    EXPECT_GT(plan.predicted_us(), 0);
+    EXPECT_EQ(plan.measured().median_us(), 5000);
+    EXPECT_EQ(plan.measured().node(), "n1");
+    EXPECT_NE(plan.measured().why().find("figures=defaults"), std::string::npos) << plan.measured().why();
+  }
+  ASSERT_NE(id, 0u);
+  v1::ExplainPlanRequest explain;
+  explain.set_id(id);
+  explain.set_measured(true);
+  v1::ExplainPlanReply explained;
+  std::thread again(answer);
+  EXPECT_TRUE(Ask(life_, &Stub::ExplainPlan, explain, &explained).ok());
+  again.join();
+  EXPECT_NE(explained.text().find("count 64"), std::string::npos) << explained.text();
+  EXPECT_EQ(explained.plan().measured().median_us(), 5000);
 }
 
 TEST_F(AdminListsTest, WhatAListCostsIsBounded) {

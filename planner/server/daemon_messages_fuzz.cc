@@ -130,7 +130,7 @@ class Target : public coordinator::SessionSink {
     for (const coordinator::PlanInfo& plan : coordinator_->view().Plans()) {
       v1::PlanRow row;
       planner::FillPlan(plan, {}, &row);
-      coordinator_->view().Explain(plan.plan.id, [](const auto&) {});
+      coordinator_->view().Explain(plan.plan.id, std::nullopt, [](const auto&) {});
       coordinator_->view().CriticalPath(plan.plan.id, [](const auto&) {});
     }
     for (const coordinator::TeamInfo& team : coordinator_->view().Teams()) {

@@ -119,6 +119,12 @@ absl::StatusOr<std::vector<std::string>> CriticalPathOf(const schedule::TeamLayo
   return NodesOf(prediction.critical_path, names);
 }
 
+absl::StatusOr<double> PredictedUsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                     const topology::Topology& topology, uint64_t bytes) {
+  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(NamesOf(layout), topology, topology.costs()));
+  return PredictedUsOfBytes(plan, layout.shape, costs, bytes);
+}
+
 struct PlanComparison {
   std::vector<std::string> names;  // the team's nodes
   schedule::TeamShape shape;
@@ -486,6 +492,7 @@ struct ClusterPlanMaker::Explaining {
   ClusterTopologies::Shared topology;
   schedule::TeamShape shape;
   schedule::Plan plan;
+  CallArguments call;
   Rules rules;
   uint64_t rules_number = 0;
   // The plans that would be made now, to compare with. If they are not cached, they are made by `task`; those that are
@@ -507,22 +514,25 @@ struct ClusterPlanMaker::Explaining {
     // No plans can be made if the present rules are impossible for the team; then there is nothing to compare with.
     ASSIGN_OR_RETURN(const Explanation explanation,
                      Planner(&*topology, topology->costs(), planner_options)
-                         .Explain(plan, shape, names, TypicalCall(plan),
+                         .Explain(plan, shape, names, call,
                                   now.ok() ? absl::MakeConstSpan(*now) : absl::Span<const schedule::Plan>()));
     return coordinator::PlanExplanation{.text = explanation.text,
                                         .dot = explanation.dot,
                                         .json = ExplanationJson(explanation, shape, names),
-                                        .critical_path = NodesOf(explanation.prediction.critical_path, names)};
+                                        .critical_path = NodesOf(explanation.prediction.critical_path, names),
+                                        .bytes = call.bytes(),
+                                        .predicted_us = static_cast<double>(explanation.prediction.total_ns) / 1000};
   }
 };
 
 absl::StatusOr<std::shared_ptr<ClusterPlanMaker::Explaining>> ClusterPlanMaker::StartExplaining(
-    const schedule::TeamLayout& layout, const schedule::Plan& plan) {
+    const schedule::TeamLayout& layout, const schedule::Plan& plan, Bytes bytes) {
   const auto explaining = std::make_shared<Explaining>();
   explaining->names = NamesOf(layout);
   ASSIGN_OR_RETURN(explaining->topology, TopologyWith(explaining->names));
   explaining->shape = layout.shape;
   explaining->plan = plan;
+  explaining->call = bytes.has_value() ? CallOfBytes(plan, *bytes) : TypicalCall(plan);
   explaining->rules = model_.rules;
   explaining->rules_number = rules_number_;
   ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, {}));
@@ -542,8 +552,8 @@ void ClusterPlanMaker::EndExplaining(Explaining& explaining) {
 }
 
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,
-                                                                       const schedule::Plan& plan) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Explaining> explaining, StartExplaining(layout, plan));
+                                                                       const schedule::Plan& plan, Bytes bytes) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Explaining> explaining, StartExplaining(layout, plan, bytes));
   explaining->Run();
   EndExplaining(*explaining);
   return explaining->result;
@@ -567,8 +577,9 @@ absl::Status ClusterPlanMaker::RunForAdministrators(std::function<void()> work, 
   return absl::OkStatus();
 }
 
-void ClusterPlanMaker::ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, ExplainDone done) {
-  const auto explaining = StartExplaining(layout, plan);
+void ClusterPlanMaker::ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, Bytes bytes,
+                                    ExplainDone done) {
+  const auto explaining = StartExplaining(layout, plan, bytes);
   if (!explaining.ok()) return done(explaining.status());
   const absl::Status runs = RunForAdministrators([job = *explaining] { job->Run(); },
                                                  [this, job = *explaining, done] {
@@ -594,6 +605,23 @@ void ClusterPlanMaker::CriticalPathLater(const schedule::TeamLayout& layout, con
   const absl::Status runs = RunForAdministrators(
       [path, layout, plan, names, topology = *topology] { *path = CriticalPathOf(layout, plan, names, *topology); },
       [path, done] { done(*path); });
+  if (!runs.ok()) done(runs);
+}
+
+absl::StatusOr<double> ClusterPlanMaker::Predict(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                                 uint64_t bytes) {
+  ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, TopologyWith(NamesOf(layout)));
+  return PredictedUsOf(layout, plan, *topology, bytes);
+}
+
+void ClusterPlanMaker::PredictLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, uint64_t bytes,
+                                    PredictDone done) {
+  const absl::StatusOr<ClusterTopologies::Shared> topology = TopologyWith(NamesOf(layout));
+  if (!topology.ok()) return done(topology.status());
+  const auto price = std::make_shared<absl::StatusOr<double>>(0.0);
+  const absl::Status runs = RunForAdministrators(
+      [price, layout, plan, bytes, topology = *topology] { *price = PredictedUsOf(layout, plan, *topology, bytes); },
+      [price, done] { done(*price); });
   if (!runs.ok()) done(runs);
 }
 

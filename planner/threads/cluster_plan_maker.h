@@ -155,16 +155,23 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   void PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) override;
   void DropBetter(TeamId team) override;
 
-  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout,
-                                                       const schedule::Plan& plan) override;
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                                       Bytes bytes) override;
 
   absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                         const schedule::Plan& plan) override;
 
   // These work on a worker, in a turn of their own beside the users'. Errors, beside Explain's: RESOURCE_EXHAUSTED
   // while kExplainingMax wait.
-  void ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, ExplainDone done) override;
+  void ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, Bytes bytes,
+                    ExplainDone done) override;
   void CriticalPathLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, PathDone done) override;
+
+  // Prices a call of so many bytes (PredictedUsOfBytes), and does so on a worker, as ExplainLater works. Errors: those
+  // of PredictedNs, and of ExplainLater.
+  absl::StatusOr<double> Predict(const schedule::TeamLayout& layout, const schedule::Plan& plan, uint64_t bytes);
+  using PredictDone = std::function<void(absl::StatusOr<double>)>;
+  void PredictLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, uint64_t bytes, PredictDone done);
 
   // Computes the largest predicted speed-up of any plan's typical call by new plans over `plans`; 1: none. Draining
   // nodes have the same weight as while plans are made. New plans are made as by MakePlansLater, and calls are priced
@@ -192,7 +199,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
 
   struct Explaining;
   absl::StatusOr<std::shared_ptr<Explaining>> StartExplaining(const schedule::TeamLayout& layout,
-                                                              const schedule::Plan& plan);
+                                                              const schedule::Plan& plan, Bytes bytes);
   void EndExplaining(Explaining& explaining);
   // Runs `work` and then `done` as PlanWorkers::Run does, or at once without workers.
   absl::Status RunForAdministrators(std::function<void()> work, std::function<void()> done);

@@ -49,7 +49,7 @@ TEST(ClusterPlanMakerTest, PlansPassTheVerifierWithAndWithoutTopology) {
     const auto plans = maker.MakePlans(layout, {}).value();
     EXPECT_TRUE(schedule::VerifyPlans(plans, layout.shape).ok());
     for (const schedule::Plan& plan : plans) {
-      const auto explained = maker.Explain(layout, plan).value();
+      const auto explained = maker.Explain(layout, plan, std::nullopt).value();
       EXPECT_NE(explained.text.find("n5"), std::string::npos);
       EXPECT_NE(explained.dot.find("digraph"), std::string::npos);
       EXPECT_FALSE(explained.critical_path.empty());
@@ -66,7 +66,7 @@ TEST(ClusterPlanMakerTest, PlansOfEveryFamilyAreExplained) {
     const auto plans = maker.MakePlans(layout, {}).value();
     ASSERT_FALSE(plans.empty());
     for (const schedule::Plan& plan : plans) {
-      const auto explained = maker.Explain(layout, plan).value();
+      const auto explained = maker.Explain(layout, plan, std::nullopt).value();
       EXPECT_NE(explained.text.find(plan.algorithm), std::string::npos);
       EXPECT_NE(explained.json.find("\"timeline\""), std::string::npos);
     }
@@ -81,8 +81,8 @@ TEST(ClusterPlanMakerTest, CostsOfTheTopologyFileArePricedWith) {
   EXPECT_LT(cheap_plans.front().predicted_us, 500);
   // A wake delays a rank's daemon, and a rank. Daemons that exchange messages at once find each other awake.
   EXPECT_GT(dear_plans.front().predicted_us, 1000);
-  const auto explained = dear.Explain(layout, dear_plans.front()).value();
-  EXPECT_NE(explained.json, cheap.Explain(layout, dear_plans.front())->json);
+  const auto explained = dear.Explain(layout, dear_plans.front(), std::nullopt).value();
+  EXPECT_NE(explained.json, cheap.Explain(layout, dear_plans.front(), std::nullopt)->json);
   EXPECT_EQ((*dear.TopologyWith({"n9"}))->costs().wake_ns, 500'000);  // an unknown node does not change it
 }
 
@@ -326,14 +326,15 @@ TEST_F(QuickFirstTest, TheTasksAreLimited) {
 
 TEST_F(QuickFirstTest, ExplanationsNameThem) {
   const auto first = maker_.QuickPlans(Team(1));
-  const auto explained = maker_.Explain(Team(1), first->plans[0]).value();
+  const auto explained = maker_.Explain(Team(1), first->plans[0], std::nullopt).value();
   EXPECT_NE(explained.text.find("quick first plan"), std::string::npos);
   EXPECT_NE(explained.json.find("quick first plan"), std::string::npos);
   EXPECT_EQ(maker_.sets_made(), 0u) << "an explanation does not wait for them";
   Order(1);
   AwaitSavings(1);
   const std::string better = maker_.QuickPlans(Team(2))->plans[0].algorithm;
-  EXPECT_NE(maker_.Explain(Team(1), first->plans[0])->text.find("the better one is " + better), std::string::npos);
+  EXPECT_NE(maker_.Explain(Team(1), first->plans[0], std::nullopt)->text.find("the better one is " + better),
+            std::string::npos);
 }
 
 TEST_F(QuickFirstTest, ExplanationsAreMadeOnAWorker) {
@@ -342,14 +343,15 @@ TEST_F(QuickFirstTest, ExplanationsAreMadeOnAWorker) {
   plan.predicted_us = 1;  // not a quick one: the plans that would be made now are made to compare with
   std::vector<coordinator::PlanExplanation> explained;
   std::vector<std::vector<std::string>> paths;
-  maker_.ExplainLater(Team(1), plan, [&](const auto& explanation) { explained.push_back(explanation.value()); });
+  maker_.ExplainLater(Team(1), plan, std::nullopt,
+                      [&](const auto& explanation) { explained.push_back(explanation.value()); });
   maker_.CriticalPathLater(Team(1), plan, [&](const auto& path) { paths.push_back(path.value()); });
   EXPECT_TRUE(explained.empty() && paths.empty());
   EXPECT_EQ(maker_.sets_made(), 0u) << "nothing is made on the caller's thread";
   while (explained.empty() || paths.empty()) queue_.RunUntil(absl::InfiniteFuture());
   EXPECT_EQ(maker_.sets_made(), 1u);
   EXPECT_EQ(explained[0].critical_path, paths[0]);
-  EXPECT_EQ(explained[0].text, maker_.Explain(Team(1), plan)->text);
+  EXPECT_EQ(explained[0].text, maker_.Explain(Team(1), plan, std::nullopt)->text);
   EXPECT_EQ(maker_.sets_made(), 1u) << "those plans are kept";
 }
 
@@ -406,7 +408,7 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
   const schedule::TeamLayout layout = Layout(9);
   const auto plans = maker.MakePlans(layout, {}).value();
   for (const schedule::Plan& plan : plans) {
-    const auto explained = maker.Explain(layout, plan).value();
+    const auto explained = maker.Explain(layout, plan, std::nullopt).value();
     const bool ruled = plan.collective == Collective::kReduce && plan.bytes_min >= 1'000;
     EXPECT_EQ(explained.text.find("rules.yaml:7") != std::string::npos, ruled) << explained.text;
     EXPECT_EQ(explained.text.find("by price, of ") != std::string::npos, !ruled) << explained.text;
@@ -421,11 +423,12 @@ TEST(ClusterPlanMakerTest, ExplainsWithBoundTimelineCandidatesAndReason) {
     if (plan.collective != Collective::kAllgather || plan.bytes_max <= schedule::kMessageBytesMax) continue;
     plan.segment_bytes = schedule::kSegmentUnitBytes;
     EXPECT_TRUE(maker.CriticalPath(layout, plan)->empty());
-    EXPECT_TRUE(maker.Explain(layout, plan)->critical_path.empty());
+    EXPECT_TRUE(maker.Explain(layout, plan, std::nullopt)->critical_path.empty());
   }
   // The forced plan is one that the planner would not choose.
   const auto forced = maker.MakePlans(layout, {.algorithm = "chain", .collective = Collective::kBcast}).value();
-  EXPECT_NE(maker.Explain(layout, forced[1])->text.find("not what would be chosen now"), std::string::npos);
+  EXPECT_NE(maker.Explain(layout, forced[1], std::nullopt)->text.find("not what would be chosen now"),
+            std::string::npos);
 }
 
 TEST(ClusterPlanMakerTest, AnExchangeForAllIsUsedWhereItCanBe) {

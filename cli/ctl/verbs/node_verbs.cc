@@ -188,7 +188,7 @@ std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& styl
   AppendCounters(answer.counters(), &details);
   std::string out = cli::RenderDetails(details, style.width);
   if (answer.collectives_size() > 0) {
-    absl::StrAppend(&out, "\n", RenderCollectives(answer.collectives(), style));
+    absl::StrAppend(&out, "\n", RenderCollectives(answer.collectives(), {}, style));
   }
   return out;
 }

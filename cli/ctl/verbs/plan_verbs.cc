@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "cli/client/message_json.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/plan_diff.h"
+#include "cli/ctl/verbs/plan_figures.h"
 #include "cli/ctl/verbs/plan_picture.h"
 #include "cli/ctl/verbs/plan_size.h"
 #include "cli/ctl/verbs/selection.h"
@@ -22,18 +21,7 @@
 namespace copse::ctl {
 namespace {
 
-Json PlanJson(const v1::PlanRow& plan) {
-  Json json = ToJson(plan);
-  for (Json& edge : json["edges"]) edge = Json::array({edge["from"], edge["to"]});
-  return json;
-}
-
 std::string SizeClass(const v1::PlanRow& plan) { return SizeClassOf(plan.bytes_min(), plan.bytes_max()); }
-
-// A team's quick first plans are not priced.
-std::string Predicted(const v1::PlanRow& plan) {
-  return plan.predicted_us() == 0 ? "-" : absl::StrFormat("%.1f us", plan.predicted_us());
-}
 
 std::string Segments(const v1::PlanRow& plan) {
   return plan.segment_bytes() == 0 ? "-" : FormatBytes(plan.segment_bytes());
@@ -41,6 +29,7 @@ std::string Segments(const v1::PlanRow& plan) {
 
 absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListPlansRequest request;
+  request.set_measured(true);
   if (arguments.Has("team")) {
     ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*context.client, arguments.Text("team")));
     request.set_team(team);
@@ -56,6 +45,7 @@ absl::StatusOr<v1::PlanRow> ShownPlan(const std::string& text, AdminClient& clie
   v1::ShowPlanRequest request;
   ASSIGN_OR_RETURN(const uint64_t id, ParseId("plan", text));
   request.set_id(id);
+  request.set_measured(true);
   ASSIGN_OR_RETURN(v1::ShowPlanReply reply, client.Call(PlannerAdmin::ShowPlan, request));
   return std::move(*reply.mutable_plan());
 }
@@ -63,6 +53,7 @@ absl::StatusOr<v1::PlanRow> ShownPlan(const std::string& text, AdminClient& clie
 absl::StatusOr<v1::ExplainPlanReply> Explained(uint64_t id, AdminClient& client) {
   v1::ExplainPlanRequest request;
   request.set_id(id);
+  request.set_measured(true);
   return client.Call(PlannerAdmin::ExplainPlan, request);
 }
 
@@ -115,11 +106,14 @@ std::string RenderPlans(const v1::ListPlansReply& reply, const Style& style) {
     for (const v1::PlanRow& plan : reply.plans()) json.push_back(PlanJson(plan));
     return DumpJson(json);
   }
-  cli::TableRows rows = {{"ID>", "TEAM>", "EPOCH>", "COLLECTIVE", "BYTES>", "ALGORITHM", "SEGMENT>", "PREDICTED>"}};
+  cli::TableRows rows = {
+      {"ID>", "TEAM>", "EPOCH>", "COLLECTIVE", "BYTES>", "ALGORITHM", "SEGMENT>", "PREDICTED>", "MEASURED>", "AT>"}};
   for (const v1::PlanRow& plan : reply.plans()) {
     rows.push_back({absl::StrCat(plan.id()), absl::StrCat(plan.team()), absl::StrCat(plan.epoch()), plan.collective(),
-                    SizeClass(plan), plan.algorithm(), Segments(plan), Predicted(plan)});
+                    SizeClass(plan), plan.algorithm(), Segments(plan), Predicted(plan), Measured(plan),
+                    PredictedAt(plan)});
   }
+  AddReasons(reply.plans(), &rows);
   return cli::RenderTable(std::move(rows), style.width);
 }
 
@@ -132,9 +126,10 @@ std::string RenderPlan(const v1::PlanRow& plan, const Style& style) {
                                         {"bytes", SizeClass(plan)},
                                         {"algorithm", plan.algorithm()},
                                         {"segment", Segments(plan)},
-                                        {"predicted", Predicted(plan)},
+                                        {"predicted", absl::StrCat(Predicted(plan), " for ", PredictedAt(plan))},
                                         {"critical path", absl::StrJoin(plan.critical_path(), " > ")}},
                                        style.width);
+  absl::StrAppend(&out, MeasuredLine(plan));
   cli::TableRows edges = {{"FROM", "TO"}};
   for (const v1::PlanEdge& edge : plan.edges()) edges.push_back({edge.from(), edge.to()});
   return absl::StrCat(out, "\n", cli::RenderTable(std::move(edges), style.width));
@@ -157,7 +152,7 @@ std::string RenderExplanation(const v1::ExplainPlanReply& reply, bool dot, const
     return DumpJson(json);
   }
   if (dot) return cli::Printable(reply.dot(), true);
-  return cli::CutLines(cli::Printable(reply.text(), true), style.width);
+  return MeasuredLine(reply.plan()) + cli::CutLines(cli::Printable(reply.text(), true), style.width);
 }
 
 std::vector<Verb> PlanVerbs() {

@@ -127,7 +127,7 @@ TEST(RenderTeamsTest, EndedTeamsHaveADate) {
 }
 
 TEST(RenderTeamTest, MembersByNode) {
-  EXPECT_EQ(RenderTeam(World(), kTable),
+  EXPECT_EQ(RenderTeam(World(), {}, kTable),
             "id:               3\n"
             "name:             world\n"
             "size:             4\n"
@@ -148,15 +148,59 @@ v1::PlanRow Tree() {
     id: 5 team: 3 collective: "allreduce" bytes_min: 121 bytes_max: 8192 algorithm: "knomial-4"
     epoch: 2 predicted_us: 48.25 segment_bytes: 4096
     edges { from: "n1" to: "n2" } edges { from: "n1" to: "n3" }
-    critical_path: "n3" critical_path: "n1")");
+    critical_path: "n3" critical_path: "n1" predicted_bytes: 1000)");
 }
 
 TEST(RenderPlansTest, Table) {
   v1::ListPlansReply reply;
   *reply.add_plans() = Tree();
   EXPECT_EQ(RenderPlans(reply, kTable),
-            "ID  TEAM  EPOCH  COLLECTIVE     BYTES  ALGORITHM  SEGMENT  PREDICTED\n"
-            " 5     3      2  allreduce   121-8192  knomial-4     4KiB    48.2 us\n");
+            "ID  TEAM  EPOCH  COLLECTIVE     BYTES  ALGORITHM  SEGMENT  PREDICTED  MEASURED     AT\n"
+            " 5     3      2  allreduce   121-8192  knomial-4     4KiB    48.2 us         -  1000B\n");
+}
+
+PlanRows RowsOf(const v1::PlanRow& plan) {
+  PlanRows plans;
+  *plans.Add() = plan;
+  return plans;
+}
+
+v1::PlanRow MeasuredTree() {
+  v1::PlanRow plan = Tree();
+  *plan.mutable_measured() = Parse<v1::PlanMeasurement>(R"x(
+    median_us: 214 least_us: 50 count: 1000 bytes_min: 512 bytes_max: 1023 node: "n2" why: "4.4 times (cores=2)")x");
+  return plan;
+}
+
+TEST(RenderPlansTest, WhatWasMeasuredStandsBesideThePrediction) {
+  v1::ListPlansReply reply;
+  *reply.add_plans() = MeasuredTree();
+  *reply.add_plans() = Tree();
+  EXPECT_EQ(
+      RenderPlans(reply, kTable),
+      "ID  TEAM  EPOCH  COLLECTIVE     BYTES  ALGORITHM  SEGMENT  PREDICTED  MEASURED     AT  OFF\n"
+      " 5     3      2  allreduce   121-8192  knomial-4     4KiB    48.2 us  214.0 us  1000B  4.4 times (cores=2)\n"
+      " 5     3      2  allreduce   121-8192  knomial-4     4KiB    48.2 us         -  1000B\n");
+  EXPECT_EQ(Json::parse(RenderPlans(reply, kJson))[0]["measured"]["median_us"], 214);
+  EXPECT_FALSE(Json::parse(RenderPlans(reply, kJson))[1].contains("measured"));
+  const std::string line = MeasuredLine(MeasuredTree());
+  EXPECT_EQ(line,
+            "measured: 214.0 us, median of 1000 calls of 512-1023 bytes at n2; predicted: 48.2 us for 1000B\n"
+            "off: 4.4 times (cores=2)\n");
+  EXPECT_NE(RenderPlan(MeasuredTree(), kTable).find(line), std::string::npos);
+  v1::ExplainPlanReply explained;
+  *explained.mutable_plan() = MeasuredTree();
+  explained.set_text("n1\n");
+  EXPECT_EQ(RenderExplanation(explained, false, kTable), line + "n1\n");
+}
+
+TEST(RenderTeamTest, CallsThatWereMeasuredHaveRows) {
+  const std::string text = RenderTeam(World(), RowsOf(MeasuredTree()), kTable);
+  EXPECT_NE(text.find("COLLECTIVE     AT  ALGORITHM  PREDICTED  MEASURED  PLAN  OFF\n"
+                      "allreduce   1000B  knomial-4    48.2 us  214.0 us     5  4.4 times (cores=2)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(Json::parse(RenderTeam(World(), RowsOf(MeasuredTree()), kJson))["plans"][0]["id"], 5);
 }
 
 TEST(RenderPlansTest, TheLastSizeClassHasNoUpperEnd) {
@@ -244,18 +288,29 @@ TEST(RenderCollectivesTest, TableAndJson) {
   const auto reply = Parse<v1::ListCollectivesReply>(R"(
     collectives { team: 3 sequence: 41 collective: "allreduce" arguments: "allreduce sum double count 6"
                   age_s: 12.5 joined: 0 joined: 1 joined: 2 missing: 3 missing_nodes: "n4" })");
-  EXPECT_EQ(RenderCollectives(reply.collectives(), kTable),
-            "TEAM  CALL  COLLECTIVE                       AGE  JOINED  MISSING  MISSING ON\n"
-            "   3    41  allreduce sum double count 6  12.5 s  0-2     3        n4\n");
+  EXPECT_EQ(RenderCollectives(reply.collectives(), {}, kTable),
+            "TEAM  CALL  COLLECTIVE                       AGE  PREDICTED  MEASURED  JOINED  MISSING  MISSING ON\n"
+            "   3    41  allreduce sum double count 6  12.5 s          -         -  0-2     3        n4\n");
+}
+
+TEST(RenderCollectivesTest, ACallThatIsUsuallyFastShowsThat) {
+  auto reply = Parse<v1::ListCollectivesReply>(R"(
+    collectives { team: 3 collective: "allreduce" age_s: 12.5 plan_collective: "allreduce" plan_bytes: 8192 })");
+  const PlanRows plans = RowsOf(MeasuredTree());
+  EXPECT_NE(RenderCollectives(reply.collectives(), plans, kTable).find("12.5 s    48.2 us  214.0 us"),
+            std::string::npos);
+  EXPECT_EQ(Json::parse(RenderCollectives(reply.collectives(), plans, kJson))[0]["measured_us"], 214);
+  reply.mutable_collectives(0)->set_plan_bytes(8193);
+  EXPECT_FALSE(Json::parse(RenderCollectives(reply.collectives(), plans, kJson))[0].contains("measured_us"));
 }
 
 TEST(RenderCollectivesTest, CallsThatWaitForPlansSaySo) {
   const auto reply = Parse<v1::ListCollectivesReply>(R"(
     collectives { team: 3 collective: "gather" arguments: "gather int32 count 4 root 0" age_s: 2 joined: 0
                   waits_for: "rooted" })");
-  EXPECT_NE(RenderCollectives(reply.collectives(), kTable).find("gather int32 count 4 root 0 (waits for plans)"),
+  EXPECT_NE(RenderCollectives(reply.collectives(), {}, kTable).find("gather int32 count 4 root 0 (waits for plans)"),
             std::string::npos);
-  EXPECT_EQ(Json::parse(RenderCollectives(reply.collectives(), kJson))[0]["waits_for"], "rooted");
+  EXPECT_EQ(Json::parse(RenderCollectives(reply.collectives(), {}, kJson))[0]["waits_for"], "rooted");
 }
 
 TEST(RenderStatsTest, TableHasNoZerosJsonHasAll) {
@@ -458,16 +513,19 @@ TEST(RenderJsonTest, KeysAndTheirOrder) {
   EXPECT_EQ(keys(RenderNodes(TwoNodes(), kJson)), node);
   const auto shown = Parse<v1::ShowNodeReply>(R"(answered: true counters { key: "b" } counters { key: "a" })");
   EXPECT_EQ(keys(RenderNode(shown, kJson)), node + " answered clients teams counters(a b)");
-  const std::string call = "team sequence collective arguments age_s joined missing missing_nodes waits_for";
+  const std::string call =
+      "team sequence collective arguments age_s joined missing missing_nodes waits_for "
+      "plan_collective plan_bytes";
   const auto calls = Parse<v1::ListCollectivesReply>("collectives {}");
-  EXPECT_EQ(keys(RenderCollectives(calls.collectives(), kJson)), call);
+  EXPECT_EQ(keys(RenderCollectives(calls.collectives(), {}, kJson)), call);
   EXPECT_EQ(keys(RenderDaemonStatus(Parse<v1::StatusAnswer>("collectives {}"), kJson)),
             "node incarnation state clients ranks teams planner planner_connected planner_refusal collectives(" + call +
                 ") counters latencies");
-  EXPECT_EQ(keys(RenderTeam(World(), kJson)),
-            "id name size epoch state members(rank node) calls uid job parent why family");
+  EXPECT_EQ(keys(RenderTeam(World(), {}, kJson)),
+            "id name size epoch state members(rank node) calls uid job parent why family plans");
   EXPECT_EQ(keys(RenderPlan(Tree(), kJson)),
-            "id team collective bytes_min bytes_max algorithm epoch predicted_us segment_bytes edges critical_path");
+            "id team collective bytes_min bytes_max algorithm epoch predicted_us segment_bytes edges critical_path "
+            "predicted_bytes");
   EXPECT_EQ(keys(RenderTopology(Racks(), kJson)),
             "switches(name parent latency_ns bandwidth_bps) nodes(name switch latency_ns bandwidth_bps overhead_ns "
             "registered cores) links(from to latency_ns bandwidth_bps) is_default");
@@ -495,7 +553,7 @@ TEST(RenderJsonTest, ValuesKeepTheirTypes) {
   EXPECT_EQ(json[0]["incarnation"], 18446744073709551615u);
   EXPECT_EQ(json[0]["connected"], true);
   EXPECT_EQ(json[1]["last_seen_s"], 200.0);
-  EXPECT_EQ(Json::parse(RenderTeam(World(), kJson))["members"][2], (Json{{"rank", 2}, {"node", "n2"}}));
+  EXPECT_EQ(Json::parse(RenderTeam(World(), {}, kJson))["members"][2], (Json{{"rank", 2}, {"node", "n2"}}));
   EXPECT_EQ(Json::parse(RenderPlan(Tree(), kJson))["critical_path"], Json::array({"n3", "n1"}));
 }
 

@@ -45,6 +45,18 @@ std::string NodeList(const v1::TeamRow& team) {
 // class.
 bool IsDerivedTeam(const v1::TeamRow& team) { return !team.family().empty() && team.family() != "common"; }
 
+// Renders what calls took that the plans serve; empty without plans.
+std::string CallsTable(const PlanRows& plans, size_t width) {
+  if (plans.empty()) return "";
+  cli::TableRows rows = {{"COLLECTIVE", "AT>", "ALGORITHM", "PREDICTED>", "MEASURED>", "PLAN>"}};
+  for (const v1::PlanRow& plan : plans) {
+    rows.push_back({plan.collective(), PredictedAt(plan), plan.algorithm(), Predicted(plan), Measured(plan),
+                    absl::StrCat(plan.id())});
+  }
+  AddReasons(plans, &rows);
+  return absl::StrCat("\n", cli::RenderTable(std::move(rows), width));
+}
+
 // They are not known if too many daemons would have had to be asked.
 std::string Calls(const v1::TeamRow& team) { return team.has_calls() ? absl::StrCat(team.calls()) : "-"; }
 
@@ -72,7 +84,8 @@ absl::Status Show(const Arguments& arguments, VerbContext& context) {
   v1::ShowTeamRequest request;
   request.set_id(id);
   ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->Call(PlannerAdmin::ShowTeam, request));
-  return context.Answer(RenderTeam(reply.team(), context.style));
+  const absl::StatusOr<PlanRows> plans = MeasuredPlans(id, *context.client);  // the team may end meanwhile
+  return context.Answer(RenderTeam(reply.team(), plans.ok() ? *plans : PlanRows(), context.style));
 }
 
 absl::Status Replan(const Arguments& arguments, VerbContext& context) {
@@ -159,8 +172,13 @@ std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style) {
   return cli::RenderTable(std::move(rows), style.width);
 }
 
-std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
-  if (style.format == Format::kJson) return DumpJson(ToJson(team));
+std::string RenderTeam(const v1::TeamRow& team, const PlanRows& plans, const Style& style) {
+  if (style.format == Format::kJson) {
+    Json json = ToJson(team);
+    json["plans"] = Json::array();
+    for (const v1::PlanRow& plan : plans) json["plans"].push_back(PlanJson(plan));
+    return DumpJson(json);
+  }
   cli::Details details = {{"id", IdOrDash(team.id())},         {"name", team.name()},
                           {"size", absl::StrCat(team.size())}, {"state", team.state()},
                           {"epoch", IdOrDash(team.epoch())},   {"calls in flight", Calls(team)},
@@ -170,8 +188,8 @@ std::string RenderTeam(const v1::TeamRow& team, const Style& style) {
   if (!team.why().empty()) details.emplace_back("why", team.why());
   cli::TableRows members = {{"NODE", "RANKS"}};
   for (const NodeMembers& node : ByNode(team)) members.push_back({node.node, cli::FormatRanges(node.ranks)});
-  return absl::StrCat(cli::RenderDetails(details, style.width), "\n",
-                      cli::RenderTable(std::move(members), style.width));
+  return absl::StrCat(cli::RenderDetails(details, style.width), "\n", cli::RenderTable(std::move(members), style.width),
+                      CallsTable(plans, style.width));
 }
 
 std::vector<Verb> TeamVerbs() {

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "cli/client/style.h"
 #include "cli/ctl/verb.h"
+#include "cli/ctl/verbs/plan_figures.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "proto/copse/v1/admin.pb.h"
 
@@ -25,7 +26,8 @@ std::string RenderDaemonStatus(const v1::StatusAnswer& answer, const Style& styl
 // TeamVerbs are `team list`, `show`, `replan`, `break` and `wait`.
 std::vector<Verb> TeamVerbs();
 std::string RenderTeams(const v1::ListTeamsReply& reply, const Style& style);
-std::string RenderTeam(const v1::TeamRow& team, const Style& style);
+// `plans` are those of the team whose calls were measured.
+std::string RenderTeam(const v1::TeamRow& team, const PlanRows& plans, const Style& style);
 
 // JobVerbs are `job list` and `job show`, for the teams of users' jobs, and `quota`, for what the jobs hold.
 std::vector<Verb> JobVerbs();
@@ -56,7 +58,9 @@ std::vector<Verb> ContextVerbs();
 
 // CollVerbs has `coll list`, which lists calls in flight and their missing ranks.
 std::vector<Verb> CollVerbs();
-std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const Style& style);
+// `plans` are those by which calls run, if they are known.
+std::string RenderCollectives(const google::protobuf::RepeatedPtrField<v1::CollectiveRow>& calls, const PlanRows& plans,
+                              const Style& style);
 
 // PlannerVerbs are `planner status`, which shows what the planner is and how busy, `audit`: who changed what,
 // `events`, and `page`, which prints where copse-web's page is.

@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_COORDINATOR_INTERFACES_PLAN_MAKER_H_
 #define COPSE_PLANNER_COORDINATOR_INTERFACES_PLAN_MAKER_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,12 +26,15 @@ struct PlanOptions {
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
-// A PlanExplanation is a plan in words, as a Graphviz graph, and as JSON, with the nodes of its critical path in order.
+// A PlanExplanation is a call of a plan in words, as a Graphviz graph, and as JSON, with the nodes of its critical path
+// in order.
 struct PlanExplanation {
   std::string text;
   std::string dot;
   std::string json;
-  std::vector<std::string> critical_path;  // node names
+  std::vector<std::string> critical_path = {};  // node names
+  uint64_t bytes = 0;                           // of the call
+  double predicted_us = 0;
 };
 
 // FirstPlans are the plans with which a team can start at once.
@@ -70,11 +74,15 @@ class PlanMaker {
   // Withdraws PlanBetter's order for a team that has ended, or has got other plans.
   virtual void DropBetter(TeamId) {}
 
-  virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) = 0;
+  // `bytes` are the call's (schedule::PlanBytesOf); nullopt: those for which plans of its size class are made.
+  using Bytes = std::optional<uint64_t>;
+  virtual absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                                  Bytes bytes) = 0;
   // Explains a plan, or finds its critical path, without keeping the caller waiting, as MakePlansLater makes plans.
   using ExplainDone = std::function<void(absl::StatusOr<PlanExplanation>)>;
-  virtual void ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, ExplainDone done) {
-    done(Explain(layout, plan));
+  virtual void ExplainLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, Bytes bytes,
+                            ExplainDone done) {
+    done(Explain(layout, plan, bytes));
   }
   using PathDone = std::function<void(absl::StatusOr<std::vector<std::string>>)>;
   virtual void CriticalPathLater(const schedule::TeamLayout& layout, const schedule::Plan& plan, PathDone done) {
@@ -83,7 +91,7 @@ class PlanMaker {
   // Returns the critical path alone. Implementations may avoid the comparison of all candidates that Explain makes.
   virtual absl::StatusOr<std::vector<std::string>> CriticalPath(const schedule::TeamLayout& layout,
                                                                 const schedule::Plan& plan) {
-    absl::StatusOr<PlanExplanation> explanation = Explain(layout, plan);
+    absl::StatusOr<PlanExplanation> explanation = Explain(layout, plan, std::nullopt);
     if (!explanation.ok()) return explanation.status();
     return std::move(explanation->critical_path);
   }

@@ -38,7 +38,8 @@ class FakePlanMaker : public PlanMaker {
     }
     return plans;
   }
-  absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan) override {
+  absl::StatusOr<PlanExplanation> Explain(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                          Bytes) override {
     return PlanExplanation{absl::StrCat(plan.algorithm, " over ", layout.nodes.size(), " nodes"),
                            "graph {}",
                            "{}",

@@ -227,7 +227,8 @@ class CoordinatorTest : public ::testing::Test {
   }
   absl::StatusOr<PlanExplanation> Explained(PlanId plan) const {
     absl::StatusOr<PlanExplanation> result = absl::UnknownError("not called");
-    coordinator->view().Explain(plan, [&result](absl::StatusOr<PlanExplanation> given) { result = std::move(given); });
+    coordinator->view().Explain(plan, std::nullopt,
+                                [&result](absl::StatusOr<PlanExplanation> given) { result = std::move(given); });
     return result;
   }
   bool Silent() const {

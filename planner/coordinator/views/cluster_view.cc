@@ -205,11 +205,11 @@ absl::StatusOr<PlanInfo> ClusterView::FindPlan(PlanId id) const {
   return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
 }
 
-void ClusterView::Explain(PlanId id, PlanMaker::ExplainDone done) const {
+void ClusterView::Explain(PlanId id, PlanMaker::Bytes bytes, PlanMaker::ExplainDone done) const {
   const absl::StatusOr<PlanInfo> info = FindPlan(id);
   if (!info.ok()) return done(info.status());
   state_->plan_maker->ExplainLater(
-      info->layout, info->plan, [this, id, done = std::move(done)](absl::StatusOr<PlanExplanation> explanation) {
+      info->layout, info->plan, bytes, [this, id, done = std::move(done)](absl::StatusOr<PlanExplanation> explanation) {
         const auto team = state_->teams.of_plans().find(id);  // it may have ended meanwhile
         if (explanation.ok() && team != state_->teams.of_plans().end()) {
           absl::StrAppend(&explanation->text, DescribeBetterPlans(state_->teams.At(team->second)));

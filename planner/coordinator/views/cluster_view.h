@@ -78,7 +78,7 @@ class ClusterView {
   // Plans of teams for which `wanted` is false are passed over. 0: the first one.
   std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
   // Call `done` once, maybe before they return, and not after the coordinator has ended.
-  void Explain(PlanId plan, PlanMaker::ExplainDone done) const;
+  void Explain(PlanId plan, PlanMaker::Bytes bytes, PlanMaker::ExplainDone done) const;
   void CriticalPath(PlanId plan, PlanMaker::PathDone done) const;
   // Return how many nodes and teams, derived ones included, are in each state; states that none is in are there, too.
   std::map<std::string, uint64_t> NodesByState() const;

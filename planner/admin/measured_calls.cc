@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/admin/measured_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/histogram.h"
+#include "schedule/select_plan.h"
+
+namespace copse::planner {
+namespace {
+
+// Returns the bytes that select the plan of the calls in the row; nullopt: the row cannot tell.
+std::optional<uint64_t> PlanBytes(const schedule::LatencyStatus& row, uint32_t ranks) {
+  const CallArguments call = {.collective = row.collective, .count = row.bytes_min};
+  const uint64_t bytes = schedule::PlanBytesOf(call, ranks);
+  return bytes == schedule::kCallBytesMax ? std::nullopt : std::optional(bytes);
+}
+
+bool Serves(const schedule::Plan& plan, const schedule::LatencyStatus& row, uint32_t ranks) {
+  if (PlanCollective(row.collective) != plan.collective) return false;
+  const uint64_t bytes = PlanBytes(row, ranks).value_or(schedule::kCallBytesMax);
+  return plan.bytes_min <= bytes && bytes <= plan.bytes_max;
+}
+
+// Daemons send sound histograms; of others the sound part is taken.
+Histogram Restored(const schedule::LatencyStatus& row) {
+  Histogram histogram;
+  for (const auto& [bucket, count] : row.buckets) (void)histogram.Restore(bucket, count);
+  (void)histogram.RestoreTotals(row.sum_ns, row.min_ns, row.max_ns);
+  return histogram;
+}
+
+double Microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
+
+uint64_t CountOf(const schedule::LatencyStatus& row) {
+  uint64_t calls = 0;
+  for (const auto& [bucket, count] : row.buckets) calls += count;
+  return calls;
+}
+
+// SizeClassKey tells the rows of one kind of call: a plan serves calls of several collectives.
+using SizeClassKey = std::pair<Collective, uint64_t>;
+SizeClassKey KeyOf(const schedule::LatencyStatus& row) { return {row.collective, row.bytes_min}; }
+
+}  // namespace
+
+void MeasuredCalls::Add(const schedule::DaemonStatus& status) {
+  nodes_[status.node] = {status.latencies, status.clients, status.teams};
+}
+
+uint32_t MeasuredCalls::clients() const {
+  uint32_t clients = 0;
+  for (const auto& [name, node] : nodes_) clients += node.clients;
+  return clients;
+}
+
+std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const {
+  const uint32_t ranks = layout.shape.size();
+  std::map<SizeClassKey, uint64_t> counts;
+  std::vector<std::pair<const std::string*, const NodeCalls*>> nodes;
+  for (const schedule::TeamNode& node : layout.nodes) {
+    const auto found = nodes_.find(node.name);
+    if (found == nodes_.end()) continue;
+    nodes.emplace_back(&found->first, &found->second);
+    for (const schedule::LatencyStatus& row : found->second.latencies) {
+      if (row.part == schedule::CallPart::kCall && Serves(plan, row, ranks)) counts[KeyOf(row)] += CountOf(row);
+    }
+  }
+  if (counts.empty()) return std::nullopt;
+  const SizeClassKey most = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+                              return a.second < b.second;
+                            })->first;
+  MeasuredCall slowest;
+  for (const auto& [name, node] : nodes) {
+    MeasuredCall here{.node = *name, .clients = node->clients, .teams = node->teams};
+    for (const schedule::LatencyStatus& row : node->latencies) {
+      if (KeyOf(row) != most) continue;
+      const Histogram histogram = Restored(row);
+      const double median_us = Microseconds(histogram.Percentile(0.5));
+      if (row.part == schedule::CallPart::kRanks) here.apart_us = median_us;
+      if (row.part != schedule::CallPart::kCall) continue;
+      here.plan_bytes = PlanBytes(row, ranks);
+      here.bytes_min = row.bytes_min;
+      here.bytes_max = row.bytes_max;
+      here.count = histogram.count();
+      here.median_us = median_us;
+      here.least_us = Microseconds(histogram.min());
+    }
+    if (here.count > 0 && (slowest.count == 0 || here.median_us > slowest.median_us)) slowest = std::move(here);
+  }
+  return slowest.count > 0 ? std::optional(std::move(slowest)) : std::nullopt;
+}
+
+std::string WhyOff(double predicted_us, const MeasuredCall& measured, const Surroundings& around) {
+  if (predicted_us <= 0 || measured.median_us <= 0) return "";
+  const double times = measured.median_us / predicted_us;
+  if (times <= kOffFactor && times >= 1 / kOffFactor) return "";
+  std::vector<std::string> causes;
+  const bool is_slow = times > 1;
+  if (is_slow && around.cores > 0 && around.processes > around.cores) {
+    causes.push_back(absl::StrCat("cores oversubscribed (node=", measured.node, ", processes=", around.processes,
+                                  ", cores=", around.cores, ")"));
+  }
+  if (is_slow && measured.apart_us > measured.median_us / kOffFactor) {
+    causes.push_back(absl::StrFormat("ranks post apart (node=%s, median=%.1fus)", measured.node, measured.apart_us));
+  }
+  if (is_slow && measured.least_us < kOffFactor * predicted_us) {
+    causes.push_back(absl::StrFormat("node busy, or ranks late: others were as predicted (node=%s, least=%.1fus)",
+                                     measured.node, measured.least_us));
+  }
+  if (!around.links.empty()) causes.push_back(absl::StrCat("links not measured (figures=", around.links, ")"));
+  if (measured.teams > 1) {
+    causes.push_back(absl::StrCat("calls of several teams measured together (node=", measured.node,
+                                  ", teams=", measured.teams, ")"));
+  }
+  return absl::StrFormat("%.1f times the prediction: %s", times,
+                         causes.empty() ? "no cause is known" : absl::StrJoin(causes, "; "));
+}
+
+}  // namespace copse::planner
