@@ -19,6 +19,7 @@
 #include "cli/ctl/rows.h"
 #include "cli/ctl/support.h"
 #include "cli/ctl/verbs/verbs.h"
+#include "cli/ctl/progress.h"
 #include "rpc/status.h"
 
 namespace copse::ctl {
@@ -45,9 +46,16 @@ absl::StatusOr<std::string> AsRows(const CommandLine& line, const Style& style, 
 }
 
 Outcome RunVerb(const CommandLine& line, AdminClient* client, const Style& style, bool terminal,
-                const std::function<bool(const std::string&)>& print) {
+                const std::function<bool(const std::string&)>& print, const ProgressOutput& output) {
   const bool needs_rows = NeedsRows(line);
-  VerbContext context{.client = client, .style = style, .terminal = terminal, .out = {}, .notes = {}, .print = print};
+  VerbProgress progress(line.verb->FullName(), output);
+  VerbContext context{.client = client,
+                      .style = style,
+                      .terminal = terminal,
+                      .out = {},
+                      .notes = {},
+                      .print = print,
+                      .progress = &progress};
   if (needs_rows) context.style = {.format = Format::kJson, .width = 0};
   absl::Status status = line.verb->run(line.arguments, context);
   if (needs_rows && !context.out.empty()) {
@@ -68,7 +76,7 @@ Outcome Watch(const CommandLine& line, AdminClient* client, const Style& style, 
               const std::function<bool(const std::string&)>& print) {
   bool reached = false;
   while (true) {
-    const Outcome shown = RunVerb(line, client, style, terminal, print);
+    const Outcome shown = RunVerb(line, client, style, terminal, print, {});
     const bool may_pass = shown.exit_code == kExitUnreachable || shown.exit_code == kExitTimedOut;
     if (shown.exit_code != 0 && !(reached && may_pass)) return shown;
     reached = true;
@@ -132,7 +140,7 @@ const std::vector<Verb>& AllVerbs() {
 }
 
 Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
-                    std::function<bool(const std::string&)> print) {
+                    std::function<bool(const std::string&)> print, const ProgressOutput& progress) {
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, AllVerbs());
   if (!line.ok()) return {kExitUsage, "", ErrorLine("", StdView(line.status().message()))};
   if (line->answer.has_value()) return {0, *line->answer, ""};
@@ -147,7 +155,9 @@ Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
   if (!client.ok()) return {kExitUsage, "", ErrorLine(what, StdView(client.status().message()))};
 
   const Style style{.format = line->format, .width = line->width.value_or(width)};
-  if (line->watch == absl::ZeroDuration()) return RunVerb(*line, client->get(), style, width > 0, print);
+  if (line->watch == absl::ZeroDuration()) {
+    return RunVerb(*line, client->get(), style, width > 0, print, progress);
+  }
   return Watch(*line, client->get(), style, width > 0, print);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/ctl/progress.h"
 #include "cli/ctl/verb.h"
 
 namespace copse::ctl {
@@ -25,7 +26,7 @@ struct Outcome {
 // if standard output is none. Verbs that run until they are stopped pass their output to `print`, which returns false
 // to end them; all other output is in the result.
 Outcome RunCopsectl(const std::vector<std::string>& arguments, size_t width,
-                    std::function<bool(const std::string&)> print);
+                    std::function<bool(const std::string&)> print, const ProgressOutput& progress = {});
 
 }  // namespace copse::ctl
 

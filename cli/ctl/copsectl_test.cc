@@ -380,19 +380,28 @@ TEST_F(CopsectlTest, RowsCanBeWrittenInOtherForms) {
   ExpectFailure({"node", "list", "-w", "xml"}, 2, "--write-out", "xml");
 }
 
-TEST_F(CopsectlTest, AWaitingDrainSaysSoToPeopleOnly) {
-  for (const auto& [format, wanted] :
-       {std::pair("table", "waiting: node=n1, clients=1, teams=0\n"), {"json", ""}, {"yaml", ""}}) {
-    std::string shown;
-    const auto print = [&](const std::string& text) {
-      shown += text;
-      return true;
-    };
-    planner_.node_clients = 1;
-    const std::string endpoint = absl::StrCat("127.0.0.1:", port_);
-    EXPECT_EQ(RunCopsectl({"-e", endpoint, "node", "drain", "n1", "--wait", "-w", format}, 80, print).exit_code, 0);
-    EXPECT_EQ(shown, wanted) << format;
-  }
+TEST_F(CopsectlTest, AWaitingDrainWritesItsAnswerAlone) {
+  std::string shown;
+  const auto print = [&](const std::string& text) {
+    shown += text;
+    return true;
+  };
+  planner_.node_clients = 1;
+  const std::string endpoint = absl::StrCat("127.0.0.1:", port_);
+  EXPECT_EQ(RunCopsectl({"-e", endpoint, "node", "drain", "n1", "--wait"}, 80, print).exit_code, 0);
+  EXPECT_EQ(shown, "");
+}
+
+TEST_F(CopsectlTest, WhatTakesLongSaysWhatItWaitsFor) {
+  std::string shown;  // by VerbProgress's thread, which has ended then
+  const ProgressOutput progress = {.write = [&shown](const std::string& text) { shown += text; }};
+  const std::string endpoint = absl::StrCat("127.0.0.1:", port_);
+  const std::vector<std::string> waits = {"-e",      endpoint, "team",      "wait", "twin",
+                                          "--state", "gone",   "--timeout", "2.5"};
+  EXPECT_EQ(RunCopsectl(waits, 0, nullptr, progress).exit_code, 4);
+  EXPECT_THAT(shown, ::testing::StartsWith("copsectl: team wait: "));
+  EXPECT_THAT(shown, ::testing::HasSubstr("state=broken,ready, wanted=gone"));
+  EXPECT_EQ(std::count(shown.begin(), shown.end(), '\n'), 1) << shown;
 }
 
 TEST_F(CopsectlTest, OfTeamsWithOneNameAnyMayBeInTheStateThatIsAwaited) {

@@ -27,8 +27,11 @@ int main(int argc, char** argv) {
   const auto print = [](const std::string& text) {
     return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   };
+  const copse::ctl::ProgressOutput progress = {
+      .write = [](const std::string& text) { std::fputs(text.c_str(), stderr); },
+      .terminal = isatty(STDERR_FILENO) == 1};
   const copse::ctl::Outcome outcome =
-      copse::ctl::RunCopsectl(std::vector<std::string>(argv + 1, argv + argc), TerminalWidth(), print);
+      copse::ctl::RunCopsectl(std::vector<std::string>(argv + 1, argv + argc), TerminalWidth(), print, progress);
   std::fputs(outcome.out.c_str(), stdout);
   if (std::fflush(stdout) != 0) {
     std::fprintf(stderr, "copsectl: cannot write the answer: %s\n", std::strerror(errno));

@@ -101,7 +101,10 @@ void AddConfiguration(const std::string& path, size_t number, Bundle* bundle) {
 absl::Status Support(const Arguments& arguments, const std::vector<Verb>& verbs, VerbContext& context) {
   const std::string path = arguments.Text("file");
   Bundle bundle;
-  for (const Part& part : kParts) AddAnswer(part, verbs, context.client, &bundle);
+  for (const Part& part : kParts) {
+    context.Note(absl::StrCat("asking for ", part.name));
+    AddAnswer(part, verbs, context.client, &bundle);
+  }
   bundle.Add("this-machine.json", info::MakeReport().json);
   const auto files = arguments.values.find("config");
   for (size_t i = 0; files != arguments.values.end() && i < files->second.size(); ++i) {

@@ -18,6 +18,7 @@
 #include "cli/client/admin_client.h"
 #include "cli/client/style.h"
 #include "cli/command_line/verb.h"
+#include "cli/ctl/progress.h"
 
 namespace copse::ctl {
 
@@ -30,7 +31,12 @@ struct VerbContext {
   std::vector<std::string> notes;  // lines for standard error, such as about data missing from `out`
   // Writes to standard output at once, for a verb that runs until it is stopped. Returns false if the output is closed.
   std::function<bool(const std::string&)> print;
+  VerbProgress* progress = nullptr;  // null: nobody looks
 
+  // Says what the verb is doing, in case it takes long.
+  void Note(std::string doing) const {
+    if (progress != nullptr) progress->Note(std::move(doing));
+  }
   // Sets `out` and returns OK, so that a verb that succeeds can end with it.
   absl::Status Answer(std::string text) {
     out = std::move(text);

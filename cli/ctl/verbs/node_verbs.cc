@@ -63,22 +63,19 @@ absl::Status Show(const Arguments& arguments, VerbContext& context) {
 absl::Status WaitUntilDrained(const std::string& node, VerbContext& context) {
   v1::ShowNodeRequest request;
   request.set_name(node);
-  std::string shown;
+  std::string seen;
   while (true) {
     const absl::StatusOr<v1::ShowNodeReply> reply = context.client->Call(PlannerAdmin::ShowNode, request);
     if (absl::IsNotFound(reply.status())) return absl::OkStatus();
     if (absl::IsDeadlineExceeded(reply.status())) {
-      return absl::DeadlineExceededError(absl::StrCat("it drains still (", shown, "): ", reply.status().message()));
+      return absl::DeadlineExceededError(absl::StrCat("it drains still (", seen, "): ", reply.status().message()));
     }
     if (!reply.ok() && !absl::IsUnavailable(reply.status())) return reply.status();
     if (reply.ok()) {
       if (!reply->node().connected()) return absl::OkStatus();
       if (reply->answered() && reply->clients() == 0 && reply->teams() == 0) return absl::OkStatus();
-      const std::string now =
-          absl::StrCat("node=", cli::Printable(node), ", clients=", reply->clients(), ", teams=", reply->teams());
-      if (context.terminal && !context.wants_json() && now != shown)
-        context.print(absl::StrCat("waiting: ", now, "\n"));
-      shown = now;
+      seen = absl::StrCat("node=", cli::Printable(node), ", clients=", reply->clients(), ", teams=", reply->teams());
+      context.Note(absl::StrCat("waiting (", seen, ")"));
     }
     absl::SleepFor(kWaitPause);
   }

@@ -69,6 +69,9 @@ absl::Status Probe(const Arguments& arguments, VerbContext& context) {
   }
   request.set_apply(arguments.Has("apply"));
   context.client->Extend(absl::Seconds(seconds) + kGrace);
+  context.Note(
+      absl::StrCat("daemons measure (nodes=", request.nodes_size() == 0 ? "all" : absl::StrCat(request.nodes_size()),
+                   ", seconds=", seconds, ")"));
   ASSIGN_OR_RETURN(const v1::ProbeTopologyReply reply, context.client->Call(PlannerAdmin::ProbeTopology, request));
   for (const std::string& note : reply.notes()) context.notes.push_back(note);
   for (const std::string& note : reply.not_replanned()) context.notes.push_back(note);

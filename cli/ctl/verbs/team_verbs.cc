@@ -94,6 +94,7 @@ absl::Status Replan(const Arguments& arguments, VerbContext& context) {
   request.set_team(id);
   request.set_algorithm(arguments.Text("algorithm"));
   request.set_collective(arguments.Text("collective"));
+  context.Note(absl::StrCat("the planner makes plans, and team ", id, " is switched to them"));
   ASSIGN_OR_RETURN(const v1::ReplanTeamReply reply, context.client->Call(PlannerAdmin::ReplanTeam, request));
   return context.Answer({{"ok", true}, {"id", id}, {"epoch", reply.epoch()}},
                         absl::StrCat("team ", id, " runs epoch ", reply.epoch(), "\n"));
@@ -140,6 +141,7 @@ absl::Status Wait(const Arguments& arguments, VerbContext& context) {
     if (!now.ok() && !absl::IsUnavailable(now.status())) return now.status();
     unreachable = now.ok() ? absl::OkStatus() : now.status();
     if (now.ok()) states = *now;
+    context.Note(absl::StrCat("waiting (state=", absl::StrJoin(states, ","), ", wanted=", wanted, ")"));
     if (states.count(wanted) == 0) absl::SleepFor(kWaitPause);
   }
   return context.Answer({{"ok", true}, {"team", team}, {"state", wanted}},

@@ -87,6 +87,7 @@ absl::Status Import(const Arguments& arguments, VerbContext& context) {
   const bool given = !request.source().file().empty() || request.source().version() != 0;
   if (!given) return absl::InvalidArgumentError("nothing to import: FILE, --hwloc or --version is needed");
   request.set_dry_run(arguments.Has("dry-run"));
+  context.Note("the planner compares topologies, and switches teams that they concern");
   ASSIGN_OR_RETURN(const v1::ImportTopologyReply reply, context.client->Call(PlannerAdmin::ImportTopology, request));
   context.out = RenderImport(reply, request.dry_run(), context.style);
   if (context.style.format == Format::kTable) context.notes.assign(reply.notes().begin(), reply.notes().end());

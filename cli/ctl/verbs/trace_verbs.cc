@@ -100,6 +100,7 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
     }
     if (end == kUnknown) end = reply.next();
     fetched->records += reply.records().size() / kTraceRecordBytes;
+    context.Note(absl::StrCat("fetching (node=", source->trace.name, ", records=", fetched->records, ")"));
     if (fetched->records > fetched->limit) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "too many records; --node and --last ask for fewer, --records allows more (limit=", fetched->limit, ")"));
@@ -195,6 +196,8 @@ absl::Status Record(VerbContext& context, double seconds, std::vector<Source>* s
   for (bool more = true; more;) {
     const absl::Duration left = end - absl::Now();
     more = left > absl::ZeroDuration();
+    if (more)
+      context.Note(absl::StrCat("recording (left=", FormatShortDuration(left), ", records=", fetched->records, ")"));
     if (more) absl::SleepFor(std::min(left, kBetweenRounds));
     for (Source& source : *sources) RETURN_IF_ERROR(Fetch(context, std::nullopt, /*may_miss=*/false, &source, fetched));
   }
