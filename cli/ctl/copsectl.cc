@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -16,10 +19,10 @@
 #include "cli/command_line/table.h"
 #include "cli/ctl/command_line.h"
 #include "cli/ctl/completion.h"
+#include "cli/ctl/progress.h"
 #include "cli/ctl/rows.h"
 #include "cli/ctl/support.h"
 #include "cli/ctl/verbs/verbs.h"
-#include "cli/ctl/progress.h"
 #include "rpc/status.h"
 
 namespace copse::ctl {
@@ -98,6 +101,36 @@ Verb CompletionVerb() {
           }};
 }
 
+std::string HelpOf(std::vector<std::string> words) {
+  words.push_back("--help");
+  return RunCopsectl(words, 0, nullptr).out;
+}
+
+// Returns a section of what the verb takes, from its help: a title such as "copsectl node drain NODE:", and indented
+// lines.
+std::string HelpSection(const Verb& verb) {
+  const std::vector<std::string> lines = absl::StrSplit(HelpOf(absl::StrSplit(verb.FullName(), ' ')), '\n');
+  constexpr absl::string_view kUsage = "Usage: ";
+  std::string title, rows;
+  for (const std::string& line : lines) {
+    if (absl::StartsWith(line, kUsage)) {
+      title = absl::StrReplaceAll(line.substr(kUsage.size()), {{" [OPTIONS]", ""}});
+    } else if (absl::StartsWith(line, " ") && !absl::StartsWith(line, "  -h,--help")) {
+      absl::StrAppend(&rows, line, "\n");
+    }
+  }
+  return absl::StrCat(title, ":\n  ", verb.help, "\n", rows.empty() ? "" : "\n", rows, "\n");
+}
+
+// Returns the program's help with a section for each verb in the place of their list.
+std::string HelpOfAll() {
+  const std::string help = HelpOf({});
+  const size_t verbs = help.find("Verbs:\n"), footer = help.find("\n\n", verbs) + 2;
+  std::string text = help.substr(0, verbs);
+  for (const Verb& verb : AllVerbs()) text += HelpSection(verb);
+  return text + help.substr(footer);
+}
+
 // `help VERB` says what `VERB --help` does.
 absl::Status Help(const Arguments& arguments, VerbContext& context) {
   const auto given = arguments.values.find("verb");
@@ -109,8 +142,9 @@ absl::Status Help(const Arguments& arguments, VerbContext& context) {
       })) {
     return cli::UsageError(absl::StrCat("no such verb (verb=", verb, ")"));
   }
-  words.push_back("--help");
-  const std::string help = RunCopsectl(words, 0, nullptr).out;
+  const bool all = arguments.Has("all");
+  if (all && !verb.empty()) return cli::UsageError(absl::StrCat("help: --all is for no verb (verb=", verb, ")"));
+  const std::string help = all ? HelpOfAll() : HelpOf(words);
   return context.Answer({{"verb", verb}, {"help", help}}, help);
 }
 
@@ -118,6 +152,7 @@ Verb HelpVerb() {
   return {.name = "help",
           .help = "print what a verb, or a family of verbs, takes; without one, all verbs",
           .positionals = {{.name = "verb", .help = "as node drain", .repeated = true, .optional = true}},
+          .options = {{"all", "", "what each verb takes; the man page is made from this"}},
           .run = Help};
 }
 
