@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs/verbs.h"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -30,6 +32,8 @@ constexpr char kPlanner[] = "planner";
 constexpr char kHistograms[] = "histograms";
 constexpr char kRaw[] = "raw";
 constexpr char kWatch[] = "watch";
+constexpr char kTeam[] = "team";
+constexpr char kCollective[] = "collective";
 constexpr double kWatchSecondsMin = 0.1;
 constexpr double kWatchSecondsMax = 86400;
 
@@ -93,6 +97,31 @@ absl::Status Watch(const Arguments& arguments, const std::function<absl::StatusO
   }
 }
 
+// Selects the nodes of the team. Their daemons measure the calls of all their teams together.
+absl::Status SelectTeam(const Arguments& arguments, VerbContext& context, v1::GetStatsRequest* request) {
+  if (arguments.Has(kNode)) return absl::InvalidArgumentError("--team and --node exclude each other");
+  v1::ShowTeamRequest show;
+  ASSIGN_OR_RETURN(const uint64_t id, FindTeam(*context.client, arguments.Text(kTeam)));
+  show.set_id(id);
+  ASSIGN_OR_RETURN(const v1::ShowTeamReply reply, context.client->Call(PlannerAdmin::ShowTeam, show));
+  std::set<std::string> nodes;
+  for (const v1::TeamMember& member : reply.team().members()) nodes.insert(member.node());
+  request->mutable_selector()->set_nodes(CompressHostlist({nodes.begin(), nodes.end()}));
+  context.notes.push_back(
+      absl::StrCat("calls of other teams at these nodes count, too (nodes=", request->selector().nodes(), ")"));
+  return absl::OkStatus();
+}
+
+// Drops the histograms of other collectives.
+void KeepCollective(const std::string& collective, v1::GetStatsReply* reply) {
+  for (v1::NodeStats& stats : *reply->mutable_stats()) {
+    auto* const rows = stats.mutable_latencies();
+    rows->erase(std::remove_if(rows->begin(), rows->end(),
+                               [&](const v1::LatencyRow& row) { return row.collective() != collective; }),
+                rows->end());
+  }
+}
+
 absl::Status PlannerStats(const Arguments& arguments, VerbContext& context) {
   if (arguments.Has(kNode)) return absl::InvalidArgumentError("--planner and --node exclude each other");
   if (arguments.Has(kWatch)) {
@@ -108,8 +137,14 @@ absl::Status Stats(const Arguments& arguments, VerbContext& context) {
   if (arguments.Has(kRaw) && arguments.Has(kHistograms)) {
     return absl::InvalidArgumentError("--raw and --histograms exclude each other");
   }
+  for (const char* option : {kTeam, kCollective}) {
+    if (arguments.Has(option) && (!arguments.Has(kHistograms) || arguments.Has(kPlanner))) {
+      return absl::InvalidArgumentError(absl::StrCat("--", option, " is for --histograms of daemons"));
+    }
+  }
   if (arguments.Has(kPlanner)) return PlannerStats(arguments, context);
   v1::GetStatsRequest request;
+  if (arguments.Has(kTeam)) RETURN_IF_ERROR(SelectTeam(arguments, context, &request));
   // One name is what planners of all versions understand. It must be known.
   if (arguments.Text(kNode).find_first_of("[,") == std::string::npos) {
     request.set_node(arguments.Text(kNode));
@@ -122,7 +157,8 @@ absl::Status Stats(const Arguments& arguments, VerbContext& context) {
     return Watch(
         arguments, [&] { return AskStats(request, context); }, context);
   }
-  ASSIGN_OR_RETURN(const v1::GetStatsReply reply, AskStats(request, context));
+  ASSIGN_OR_RETURN(v1::GetStatsReply reply, AskStats(request, context));
+  if (arguments.Has(kCollective)) KeepCollective(arguments.Text(kCollective), &reply);
   if (request.latencies()) {
     context.out = RenderLatencies(reply, context.style);
   } else if (arguments.Has(kRaw) || context.style.format == Format::kJson) {
@@ -275,7 +311,9 @@ std::vector<Verb> StatsVerbs() {
                        {kRaw, "", "all counters that are not 0"},
                        {kPlanner, "", "the planner's own"},
                        {kWatch, "SECONDS", "go on: what has changed, every so many seconds"},
-                       {kHistograms, "", "what calls took, by collective and size, instead of counters"}},
+                       {kHistograms, "", "what calls took, by collective and size, instead of counters"},
+                       {kTeam, "TEAM", "with --histograms: only of this team's nodes"},
+                       {kCollective, "NAME", "with --histograms: only of this collective's calls"}},
            .run = Stats},
           {.name = "ping",
            .help = "does the planner answer, or through it a daemon?",
