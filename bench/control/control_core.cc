@@ -8,14 +8,16 @@
 // PHASE is one of:
 //     register   all daemons register
 //     world      one team of one rank on every node forms
+//     ranks      one team of 8 ranks on every node forms
 //     teams      teams of 8 nodes form, one after the other, until every node is in one
 //     restart    all daemons register at a planner that was restarted, and run one team of all nodes
 //     quick      one team of one rank on every node forms with the planner's quick plans; this phase is to be timed
 //
 // Collects the coordinator alone: neither the daemons here, nor the making of plans, nor the conversion of messages.
-// Prints one line: "messages=N to_daemons_bytes=N allocations=N time_ms=N cpu_ms=N plans_cpu_ms=N memory_mb=N", of the
-// phase alone. Messages are counted in both directions, and bytes as protobuf encodes them; the times include what the
-// daemons do here, and memory_mb is the most that the process has had.
+// Prints one line: "messages=N to_daemons_bytes=N joins_bytes=N allocations=N time_ms=N cpu_ms=N plans_cpu_ms=N
+// memory_mb=N", of the phase alone. Messages are counted in both directions, and bytes as protobuf encodes them,
+// joins_bytes those of the daemons' joins; the times include what the daemons do here, and memory_mb is the most that
+// the process has had.
 #include <sys/resource.h>
 #include <valgrind/callgrind.h>
 
@@ -71,6 +73,7 @@ using coordinator::Coordinator;
 using coordinator::SessionId;
 
 constexpr uint32_t kTeamNodes = 8;
+constexpr uint32_t kRanksPerNode = 8;
 constexpr uint32_t kNodesMax = 1u << 20;
 
 // Counts, or does not count, while it lives.
@@ -198,16 +201,22 @@ class Daemons final : public coordinator::SessionSink {
     }
   }
 
-  // Forms a team of one rank on each of the nodes [first, first + count).
-  void FormTeam(uint32_t first, uint32_t count) {
+  // Forms a team of `ranks` ranks on each of the nodes [first, first + count).
+  void FormTeam(uint32_t first, uint32_t count, uint32_t ranks = 1) {
     committed_ = 0;
-    for (uint32_t rank = 0; rank < count; ++rank) {
+    for (uint32_t rank = 0; rank < count * ranks; ++rank) {
       schedule::JoinTeam join;
       join.request = ++request_;
       join.identity = {1000, "job", first, "world"};
       join.rank = Rank(rank);
-      join.size = count;
-      Receive(first + rank + 1, join);
+      join.size = count * ranks;
+      v1::FromDaemon proto;
+      {
+        const Counting pause(false);
+        rpc::ToProto(schedule::FromDaemon(join), &proto);
+        joins_bytes += proto.ByteSizeLong();
+      }
+      Receive(first + rank / ranks + 1, join);
     }
     while (!replies_.empty()) {
       for (const auto& [session, reply] : std::exchange(replies_, {})) Receive(session, reply);
@@ -218,6 +227,7 @@ class Daemons final : public coordinator::SessionSink {
   bool collects = false;
   uint64_t messages = 0;
   uint64_t to_daemons_bytes = 0;
+  uint64_t joins_bytes = 0;
 
  private:
   static std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
@@ -268,7 +278,7 @@ int Run(const std::string& phase, uint32_t nodes) {
   daemons.collects = phase == "register";
   const auto reset = [&] {
     daemons.collects = true;
-    daemons.messages = daemons.to_daemons_bytes = allocations = 0;
+    daemons.messages = daemons.to_daemons_bytes = daemons.joins_bytes = allocations = 0;
   };
   if (phase != "register") {
     daemons.RegisterAll();
@@ -284,18 +294,21 @@ int Run(const std::string& phase, uint32_t nodes) {
     daemons.RegisterAll();
   } else if (phase == "world" || phase == "quick") {
     daemons.FormTeam(0, nodes);
+  } else if (phase == "ranks") {
+    daemons.FormTeam(0, nodes, kRanksPerNode);
   } else {
     for (uint32_t first = 0; first + kTeamNodes <= nodes; first += kTeamNodes) daemons.FormTeam(first, kTeamNodes);
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf(
-      "messages=%llu to_daemons_bytes=%llu allocations=%llu time_ms=%.1f cpu_ms=%.1f plans_cpu_ms=%.1f "
+      "messages=%llu to_daemons_bytes=%llu joins_bytes=%llu allocations=%llu time_ms=%.1f cpu_ms=%.1f "
+      "plans_cpu_ms=%.1f "
       "memory_mb=%.1f\n",
       static_cast<unsigned long long>(daemons.messages), static_cast<unsigned long long>(daemons.to_daemons_bytes),
-      static_cast<unsigned long long>(allocations), absl::ToDoubleMilliseconds(absl::Now() - begun),
-      absl::ToDoubleMilliseconds(ProcessCpuTime() - cpu_before), absl::ToDoubleMilliseconds(quick.cpu),
-      static_cast<double>(usage.ru_maxrss) / 1e3);
+      static_cast<unsigned long long>(daemons.joins_bytes), static_cast<unsigned long long>(allocations),
+      absl::ToDoubleMilliseconds(absl::Now() - begun), absl::ToDoubleMilliseconds(ProcessCpuTime() - cpu_before),
+      absl::ToDoubleMilliseconds(quick.cpu), static_cast<double>(usage.ru_maxrss) / 1e3);
   return 0;
 }
 
@@ -304,10 +317,10 @@ int Run(const std::string& phase, uint32_t nodes) {
 
 int main(int argc, char** argv) {
   uint32_t nodes = 0;
-  const std::set<std::string> phases = {"register", "world", "teams", "restart", "quick"};
+  const std::set<std::string> phases = {"register", "world", "ranks", "teams", "restart", "quick"};
   if (argc != 3 || !phases.contains(argv[1]) || !absl::SimpleAtoi(argv[2], &nodes) ||
       nodes < copse::bench::kTeamNodes || nodes > copse::bench::kNodesMax) {
-    std::fprintf(stderr, "usage: control_core register|world|teams|restart|quick NODES (limit %u to %u)\n",
+    std::fprintf(stderr, "usage: control_core register|world|ranks|teams|restart|quick NODES (limit %u to %u)\n",
                  copse::bench::kTeamNodes, copse::bench::kNodesMax);
     return 2;
   }

@@ -17,11 +17,14 @@ namespace {
 struct Phase {
   const char* name;
   const char* what;
+  uint32_t ppn = 1;
+  uint32_t most_nodes = 10'000;
 };
 
 constexpr Phase kPhases[] = {
     {"register", "all daemons register"},
     {"world", "a team of all nodes forms"},
+    {"ranks", "a team of 8 ranks on every node forms", 8, 8000},  // 65,536 ranks are the limit
     {"teams", "teams of 8 nodes form"},
     {"restart", "all daemons return to a restarted planner, with a team of all nodes"},
 };
@@ -36,11 +39,16 @@ absl::Status MeasureCell(const Options& options, const Phase& phase, Row row, co
   }
   ASSIGN_OR_RETURN(const double messages, LineField("control_core", run->output, "messages"));
   ASSIGN_OR_RETURN(const double bytes, LineField("control_core", run->output, "to_daemons_bytes"));
+  ASSIGN_OR_RETURN(const double joins_bytes, LineField("control_core", run->output, "joins_bytes"));
   ASSIGN_OR_RETURN(const double allocations, LineField("control_core", run->output, "allocations"));
+  const double ranks = row.nodes * row.ppn;
   per_message->push_back(run->instructions / messages);
   report(Figure(row, "instructions", "instructions", {per_message->back()}));
   report(Figure(row, "allocations", "1", {allocations / messages}));
   report(Figure(row, "sent", "B", {bytes / row.nodes}));
+  report(Figure(row, "joins", "B", {joins_bytes / row.nodes}));
+  report(Figure(row, "messages", "1", {messages / ranks}));
+  report(Figure(row, "instructions per rank", "instructions", {run->instructions / ranks}));
   return absl::OkStatus();
 }
 
@@ -74,15 +82,17 @@ absl::Status MeasureLargest(const Options& options, const Reporter& report) {
 // Everything counted is the same in each run, so there is one.
 absl::Status RunControlCore(const Options& options, const Contest&, const Reporter& report) {
   RETURN_IF_ERROR(MeasureLargest(options, report));
-  const std::vector<uint32_t> sizes =
-      options.quick ? std::vector<uint32_t>{64, 256} : std::vector<uint32_t>{1000, 4000, 10'000};
   for (const Phase& phase : kPhases) {
+    const std::vector<uint32_t> sizes =
+        options.quick ? std::vector<uint32_t>{64, 256} : std::vector<uint32_t>{1000, 4000, phase.most_nodes};
     std::vector<double> per_message;
     Row row = {.bench = "control-core",
                .what = phase.what,
                .system = "copse",
-               .ppn = 1,
-               .note = "callgrind; the coordinator alone, per message to or from it; sent: per node"};
+               .ppn = phase.ppn,
+               .note =
+                   "callgrind; the coordinator alone, per message to or from it; sent, joins: per node; messages: "
+                   "per rank"};
     for (const uint32_t nodes : sizes) {
       row.nodes = nodes;
       if (!Wanted(options, row)) continue;
