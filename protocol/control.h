@@ -3,11 +3,11 @@
 // Defines the messages between planner and daemons as plain structs. The coordinator (planner/coordinator) and the
 // daemon's core use them; rpc/ converts them to protobuf, and the simulator passes them unchanged.
 //
-// Life of a team: every rank's daemon sends JoinTeam. When all `size` ranks have joined, the coordinator sends Prepare
-// (layout with peers' addresses, and plans) to each daemon. Each reserves memory and answers PrepareReply with the
-// labels of its incoming edges, or refuses with a reason. If all have accepted, the coordinator sends Commit (outgoing
-// labels) to all, else Abort. An epoch switch is this protocol for a running team: Commit then has the number of the
-// first call of the new epoch, which is recorded durably before Commit is sent.
+// Life of a team: daemons send JoinTeam for their ranks. When all `size` ranks have joined, the coordinator sends
+// Prepare (layout with peers' addresses, and plans) to each daemon. Each reserves memory and answers PrepareReply with
+// the labels of its incoming edges, or refuses with a reason. If all have accepted, the coordinator sends Commit
+// (outgoing labels) to all, else Abort. An epoch switch is this protocol for a running team: Commit then has the number
+// of the first call of the new epoch, which is recorded durably before Commit is sent.
 //
 // Life of a derived team for a collective class, which has the plans for collectives beyond the common ones: a daemon
 // at which a rank calls one of them sends one JoinTeam with the team as parent, and the coordinator sends Prepare to
@@ -98,6 +98,7 @@ enum class Feature : uint32_t {
   kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
   kSubTeams = 40,     // daemon: forms sub-teams with its neighbors; planner: issues TeamIds, handles TeamFormed
   kTeamsHeld = 42,    // planner: compares TeamsHeld with what it knows
+  kJoinsByNode = 43,  // planner: handles JoinTeam::more
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
   kCluster = 70,      // daemon: handles Cluster
   kPing = 71,         // daemon: answers Ping
@@ -167,16 +168,19 @@ struct Register {
   std::string cluster;  // the last UUID of a cluster that it has received; empty: none
   friend bool operator==(const Register&, const Register&) = default;
 };
-// JoinTeam is sent for each rank; for a class's derived team once per daemon, for all of its ranks.
+// JoinTeam is sent for ranks of one daemon that join a team at about the same time, if the planner has
+// Feature::kJoinsByNode, else for each rank; for a class's derived team once per daemon, for all of its ranks.
 struct JoinTeam {
   uint64_t request = 0;  // the daemon's number of this join, repeated in Prepare and Abort
   TeamIdentity identity;
   TeamId parent{0};
   Rank rank{0};
   uint32_t size = 0;
-  FailureReport last_failure;  // failure of the class's preceding attempt, if there was one
+  FailureReport last_failure;                   // failure of the class's preceding attempt, if there was one
+  std::vector<std::pair<uint64_t, Rank>> more;  // further joins: request, rank
   friend bool operator==(const JoinTeam&, const JoinTeam&) = default;
 };
+inline constexpr size_t kJoinsPerMessageMax = 256;
 // CancelJoin withdraws a join, since the client has gone or timed out before the team was formed.
 struct CancelJoin {
   uint64_t request = 0;

@@ -109,6 +109,11 @@ void Put(const schedule::JoinTeam& from, v1::JoinTeam* to) {
   to->set_rank(from.rank.value());
   to->set_size(from.size);
   if (from.last_failure.failure != schedule::Failure::kNone) Put(from.last_failure, to->mutable_last_failure());
+  for (const auto& [request, rank] : from.more) {
+    v1::RequestOfRank* another = to->add_more();
+    another->set_request(request);
+    another->set_rank(rank.value());
+  }
 }
 
 void Put(const schedule::CancelJoin& from, v1::CancelJoin* to) {
@@ -476,6 +481,9 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::JoinTeam& from) {
   to.rank = Rank{from.rank()};
   to.size = from.size();
   to.last_failure = Take(from.last_failure());
+  const size_t more_max = schedule::IsDerivedTeam(to.identity) ? 0 : schedule::kJoinsPerMessageMax - 1;
+  RETURN_IF_ERROR(CheckCount("join_team: more", from.more_size(), more_max));
+  for (const v1::RequestOfRank& another : from.more()) to.more.emplace_back(another.request(), Rank{another.rank()});
   return to;
 }
 

@@ -116,10 +116,14 @@ schedule::TeamFormed LikeItsParent() {
 
 std::vector<schedule::FromDaemon> AllFromDaemon() {
   schedule::JoinTeam join{11, Layout().identity, TeamId{3}, Rank{1}, 4, kLost};
+  schedule::JoinTeam joins = join;
+  joins.identity.family = Family::kCommon;
+  joins.more = {{12, Rank{3}}, {13, Rank{0}}};
   schedule::PrepareReply reply{TeamId{1}, EpochId{2}, true, {}, {{NodeIndex{1}, ~0u}, {NodeIndex{0}, 5}}, CallSeq{99}};
   schedule::PrepareReply refusal{TeamId{1}, EpochId{2}, false, {Failure::kNoMemory, "full"}, {}, {}};
   return {Registration(),
           join,
+          joins,
           schedule::CancelJoin{11, {Failure::kTimedOut, "gave up"}},
           reply,
           refusal,
@@ -230,6 +234,12 @@ TEST(ControlConversionTest, ErrorsNameMessageAndField) {
   const auto in_join = [](auto change) {
     return Error(AllFromDaemon()[1], [&](auto* p) { change(p->mutable_join_team()->mutable_identity()); });
   };
+  const auto add_joins = [](auto* p) {
+    for (int i = 0; i < 254; ++i) p->mutable_join_team()->add_more()->set_rank(1);
+  };
+  EXPECT_THAT(Error(AllFromDaemon()[2], add_joins), FailsWith(kInvalid, "join_team: more: 256", "limit 255"));
+  const auto derive = [](auto* p) { p->mutable_join_team()->mutable_identity()->set_family(1); };
+  EXPECT_THAT(Error(AllFromDaemon()[2], derive), FailsWith(kInvalid, "join_team: more: 2", "limit 0"));
   EXPECT_THAT(Error(Registration(), [](auto* p) { p->Clear(); }), FailsWith(kInvalid, "kind=0"));
   EXPECT_THAT(in_layout([](auto* l) { l->set_id(0); }), FailsWith(kInvalid, "register", "layout", "id: 0"));
   EXPECT_THAT(in_layout([](auto* l) { l->clear_nodes(); }), FailsWith(kInvalid, "register", "layout", "nodes: 0"));

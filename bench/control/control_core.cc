@@ -204,20 +204,7 @@ class Daemons final : public coordinator::SessionSink {
   // Forms a team of `ranks` ranks on each of the nodes [first, first + count).
   void FormTeam(uint32_t first, uint32_t count, uint32_t ranks = 1) {
     committed_ = 0;
-    for (uint32_t rank = 0; rank < count * ranks; ++rank) {
-      schedule::JoinTeam join;
-      join.request = ++request_;
-      join.identity = {1000, "job", first, "world"};
-      join.rank = Rank(rank);
-      join.size = count * ranks;
-      v1::FromDaemon proto;
-      {
-        const Counting pause(false);
-        rpc::ToProto(schedule::FromDaemon(join), &proto);
-        joins_bytes += proto.ByteSizeLong();
-      }
-      Receive(first + rank / ranks + 1, join);
-    }
+    for (uint32_t node = 0; node < count; ++node) Receive(first + node + 1, Joins(first, node * ranks, ranks, count));
     while (!replies_.empty()) {
       for (const auto& [session, reply] : std::exchange(replies_, {})) Receive(session, reply);
     }
@@ -231,6 +218,21 @@ class Daemons final : public coordinator::SessionSink {
 
  private:
   static std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
+
+  // Returns the joins of the `ranks` ranks of a node from `rank` on.
+  schedule::FromDaemon Joins(uint32_t team, uint32_t rank, uint32_t ranks, uint32_t nodes) {
+    const Counting pause(false);
+    schedule::JoinTeam join;
+    join.request = ++request_;
+    join.identity = {1000, "job", team, "world"};
+    join.rank = Rank(rank);
+    join.size = nodes * ranks;
+    for (uint32_t i = 1; i < ranks; ++i) join.more.emplace_back(++request_, Rank(rank + i));
+    v1::FromDaemon proto;
+    rpc::ToProto(schedule::FromDaemon(join), &proto);
+    joins_bytes += proto.ByteSizeLong();
+    return join;
+  }
 
   void Receive(SessionId session, const schedule::FromDaemon& message) {
     ++messages;

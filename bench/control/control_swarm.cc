@@ -9,6 +9,7 @@
 //     teams RATE SECONDS   forms RATE teams of 8 nodes a second, one rank a node, and ends each once it is formed
 //     keep COUNT SECONDS   forms COUNT teams of 8 nodes, which stay, and waits until all are formed
 //     world SECONDS        forms a team of one rank on every node; it stays
+//     ranks COUNT SECONDS  forms a team of 8 ranks on each of COUNT nodes
 //     beside SECONDS UID JOB NAME
 //                          joins the team NAME of user UID and job JOB, with one rank on every node, and waits until it
 //                          is formed; its last rank is that of another program
@@ -17,7 +18,7 @@
 //                          while their daemons were registered and not lost
 // A daemon whose stream ends connects again, and registers with the team of all nodes. The daemons accept all plans
 // without a look at them, answer with labels for their neighbors, and report counters when they are asked for them.
-// With `earlier` they are daemons of 0.2.0, which take no contents by name.
+// With `earlier` they are daemons of 0.2.0, which take no contents by name, and join by a message for each rank.
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
@@ -61,6 +62,7 @@ namespace {
 using google::protobuf::io::CodedInputStream;
 
 constexpr uint32_t kTeamNodes = 8;
+constexpr uint32_t kRanksPerNode = 8;
 constexpr uint32_t kNodesMax = 1u << 17;
 constexpr char kWorld[] = "world";
 constexpr uint32_t kCounters = 60;  // about as many as a daemon has
@@ -183,6 +185,14 @@ class Swarm {
     for (uint32_t node = 0; node < all.size(); ++node) all[node] = node;
     const absl::Time start = absl::Now();
     const uint64_t nonce = Form(std::move(all), kWorld);
+    return Formed(nonce, start, timeout);
+  }
+
+  std::string Ranks(uint32_t nodes, absl::Duration timeout) {
+    std::vector<uint32_t> members(std::min(nodes, nodes_));
+    for (uint32_t node = 0; node < members.size(); ++node) members[node] = node;
+    const absl::Time start = absl::Now();
+    const uint64_t nonce = Form(std::move(members), "ranks", /*stays=*/true, kRanksPerNode);
     return Formed(nonce, start, timeout);
   }
 
@@ -349,27 +359,32 @@ class Swarm {
 
   static Incarnation IncarnationOf(uint32_t node) { return Incarnation(Mix64(node + 1)); }  // as random as real ones
 
-  uint64_t Form(std::vector<uint32_t> members, const std::string& name, bool stays = false) {
-    const auto size = static_cast<uint32_t>(members.size());
+  uint64_t Form(std::vector<uint32_t> members, const std::string& name, bool stays = false, uint32_t ranks = 1) {
+    const auto size = static_cast<uint32_t>(members.size()) * ranks;
     uint64_t nonce = 0;
     {
       const MutexLock lock(&mutex_);
       nonce = ++nonces_;
     }
-    Form(std::move(members), {1000, "job", nonce, name}, size, stays);
+    Form(std::move(members), {1000, "job", nonce, name}, size, stays, ranks);
     return nonce;
   }
 
-  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size, bool stays = false) {
+  // `ranks`: of each member.
+  void Form(std::vector<uint32_t> members, schedule::TeamIdentity identity, uint32_t size, bool stays = false,
+            uint32_t ranks = 1) {
     const MutexLock lock(&mutex_);
     const uint64_t nonce = identity.nonce;
     schedule::JoinTeam join;
     join.identity = std::move(identity);
     join.size = size;
-    for (uint32_t rank = 0; rank < members.size(); ++rank) {
-      Daemon& daemon = daemons_[members[rank]];
+    const uint32_t at_once = earlier_ ? 1 : ranks;
+    for (uint32_t rank = 0; rank < members.size() * ranks; rank += at_once) {
+      Daemon& daemon = daemons_[members[rank / ranks]];
       join.request = ++daemon.requests;
       join.rank = Rank(rank);
+      join.more.clear();
+      for (uint32_t i = 1; i < at_once; ++i) join.more.emplace_back(++daemon.requests, Rank(rank + i));
       if (daemon.stream != nullptr) daemon.stream->Write(Encoded(join));
     }
     forming_[nonce] = {.members = std::move(members), .started = absl::Now(), .stays = stays};
@@ -526,6 +541,7 @@ std::string Answer(Swarm* swarm, const std::string& line) {
   if (verb == "back") return swarm->Back(absl::Now(), timeout);
   if (verb == "lose") return swarm->Lose();
   if (verb == "world") return swarm->World(timeout);
+  if (verb == "ranks") return swarm->Ranks(static_cast<uint32_t>(first), absl::Seconds(second));
   if (verb == "keep") return swarm->Keep(static_cast<uint32_t>(first), absl::Seconds(second));
   if (verb == "teams") return swarm->Teams(static_cast<uint32_t>(first), absl::Seconds(second));
   return "";

@@ -42,6 +42,7 @@ TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) {
   EXPECT_EQ(stats->silent_size(), 0);
   EXPECT_THAT(answer("teams 20 1"), Names("aborted=0", "p99_ms="));
   EXPECT_THAT(answer("world 60"), Names("formed=1", "aborted=0"));
+  EXPECT_THAT(answer("ranks 4 60"), Names("formed=1", "aborted=0"));
   EXPECT_THAT(answer("lose"), Names("lost=16"));
   cluster.KillPlanner();
   ASSERT_TRUE(cluster.RestartPlanner().ok());

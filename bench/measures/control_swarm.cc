@@ -125,6 +125,7 @@ class Swarm {
 // A Scale is what the phases do.
 struct Scale {
   uint32_t nodes = 10'000;
+  uint32_t nodes_of_8 = 1000;  // that have 8 ranks of a team
   absl::Duration idle = absl::Seconds(20);
   uint32_t teams_per_s = 200;
   uint32_t teams_s = 10;
@@ -136,6 +137,7 @@ struct Scale {
 Scale ScaleOf(bool quick) {
   if (!quick) return {};
   return {.nodes = 64,
+          .nodes_of_8 = 16,
           .idle = absl::Seconds(1),
           .teams_per_s = 20,
           .teams_s = 1,
@@ -149,6 +151,7 @@ struct Cases {
   explicit Cases(const Scale& scale)
       : teams(absl::StrCat(scale.teams_per_s, " teams of 8 a second")),
         drain(absl::StrCat(scale.drained, " nodes are drained")),
+        ranks(absl::StrCat("a team of ", scale.nodes_of_8, " nodes x 8 ranks forms")),
         stop(absl::StrCat("planner stopped for ", absl::ToInt64Seconds(scale.stopped), " s, with a team of all")) {}
 
   const std::string connect = "all daemons connect";
@@ -156,6 +159,7 @@ struct Cases {
   const std::string stats = "stats of all daemons";
   const std::string teams;
   const std::string drain;
+  const std::string ranks;
   const std::string world = "a team of all forms";
   const std::string stop;
   const std::string kill = "all return to a killed planner with a team of all";
@@ -178,7 +182,9 @@ class SwarmRun {
     RETURN_IF_ERROR(Phase(cases_.stats, [this] { return Stats(); }));
     RETURN_IF_ERROR(Phase(cases_.teams, [this] { return Teams(); }));
     RETURN_IF_ERROR(Phase(cases_.drain, [this] { return Drain(); }));
-    RETURN_IF_ERROR(Phase(cases_.world, [this] { return World(); }));
+    RETURN_IF_ERROR(
+        Phase(cases_.ranks, [this] { return Team(cases_.ranks, absl::StrCat("ranks ", scale_.nodes_of_8, " 60")); }));
+    RETURN_IF_ERROR(Phase(cases_.world, [this] { return Team(cases_.world, "world 60"); }));
     RETURN_IF_ERROR(Phase(cases_.stop, [this] { return Stop(); }));
     RETURN_IF_ERROR(Phase(cases_.kill, [this] { return Kill(); }));
     return Phase(cases_.member, [this] { return Member(); });
@@ -271,15 +277,16 @@ class SwarmRun {
     return all(true);
   }
 
-  absl::Status World() {
+  // The swarm forms a large team.
+  absl::Status Team(const std::string& what, const std::string& command) {
     ASSIGN_OR_RETURN(const double before_mb, swarm_.Megabytes());
-    RETURN_IF_ERROR(Ask("world 60"));
+    RETURN_IF_ERROR(Ask(command));
     ASSIGN_OR_RETURN(const double is_formed, Field("formed"));
-    if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat("the team of all was not formed: ", line_));
+    if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat(what, ": it was not formed: ", line_));
     ASSIGN_OR_RETURN(const double seconds, Field("seconds"));
-    Note(cases_.world, "time", seconds);
+    Note(what, "time", seconds);
     ASSIGN_OR_RETURN(const double after_mb, swarm_.Megabytes());
-    Note(cases_.world, "memory", after_mb - before_mb);
+    Note(what, "memory", after_mb - before_mb);
     return absl::OkStatus();
   }
 
@@ -377,6 +384,9 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
       {cases.drain, "time", "s", "one request each, without teams"},
       {cases.drain, "cpu", "s", "the planner's"},
       {cases.drain, "turn", "ms", turn},
+      {cases.ranks, "time", "s", "its first plans included"},
+      {cases.ranks, "memory", "MB", "PSS, beyond that before"},
+      {cases.ranks, "turn", "ms", turn},
       {cases.world, "time", "s", "its first plans included"},
       {cases.world, "memory", "MB", "PSS, beyond that before"},
       {cases.world, "turn", "ms", turn},

@@ -78,11 +78,13 @@ bool DaemonCore::Progress() {
   any |= registry_.teams().Pump();
   if (now >= departures_.due()) SendDepartures();
   if (now >= next_tick_) Tick(now);
+  planner_.Flush();
   return any;
 }
 
 // A daemon with nothing to do ticks as well: a gap between its turns then means that it stood still (SilenceWatch).
 absl::Time DaemonCore::NextDeadline() const {
+  if (planner_.has_joins()) return last_progress_;
   return std::min({next_tick_, meters_.NextDeadline(), departures_.due()});
 }
 

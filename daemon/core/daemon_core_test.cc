@@ -75,6 +75,27 @@ TEST_F(DaemonCoreTest, ThePlannerHearsEachMinuteWhichTeamsAreHere) {
   EXPECT_EQ(lists(), 2u);
 }
 
+// --- Joins ---
+
+TEST_F(DaemonCoreTest, JoinsOfATurnAreOneMessage) {
+  Registered({Feature::kJoinsByNode});
+  for (uint32_t r = 0; r < 2; ++r) {
+    processes_[r].id = *core_.Attach({.uid = 1, .pid = 1 + r}, &processes_[r]);
+    core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+  }
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_LE(core_.NextDeadline(), clock_.Now());
+  Turn();
+  const auto join = Take<schedule::JoinTeam>();
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_EQ(join.rank, Rank(0));
+  ASSERT_EQ(join.more.size(), 1u);
+  EXPECT_EQ(join.more[0].second, Rank(1));
+  core_.OnPlannerMessage(schedule::Abort{
+      .epoch = EpochId(1), .why = {Failure::kTimedOut, "late"}, .requests = {join.request, join.more[0].first}});
+  for (const Process& process : processes_) EXPECT_EQ(process.refused.failure, Failure::kTimedOut);
+}
+
 // --- Silence ---
 
 class SilenceTest : public DaemonCoreTest {

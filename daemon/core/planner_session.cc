@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
@@ -10,6 +11,17 @@ namespace copse::daemon {
 
 using schedule::Failure;
 using schedule::FailureReport;
+
+namespace {
+
+// Limits the teams whose joins wait, since each join looks through them.
+constexpr size_t kTeamsMax = 16;
+
+bool IsOfSameTeam(const schedule::JoinTeam& a, const schedule::JoinTeam& b) {
+  return a.parent == b.parent && a.size == b.size && a.identity == b.identity;
+}
+
+}  // namespace
 
 void PlannerSession::Up(schedule::Register message) {
   state_ = State::kAsked;
@@ -21,7 +33,38 @@ void PlannerSession::Up(schedule::Register message) {
 void PlannerSession::Down(absl::Time now) {
   if (registered()) lost_ = now;
   state_ = State::kAway;
+  joins_.clear();
 }
+
+// --- Messages ---
+
+void PlannerSession::Send(const schedule::FromDaemon& message) {
+  if (state_ == State::kAway) return;
+  const auto* const join = std::get_if<schedule::JoinTeam>(&message);
+  if (join != nullptr && Has(schedule::Feature::kJoinsByNode) && !schedule::IsDerivedTeam(join->identity)) {
+    return Gather(*join);
+  }
+  Flush();
+  link_->Send(message);
+}
+
+void PlannerSession::Gather(const schedule::JoinTeam& join) {
+  const auto same =
+      std::find_if(joins_.begin(), joins_.end(), [&](const auto& waiting) { return IsOfSameTeam(waiting, join); });
+  if (same == joins_.end()) {
+    if (joins_.size() == kTeamsMax) Flush();
+    joins_.push_back(join);
+  } else {
+    same->more.emplace_back(join.request, join.rank);
+    if (same->more.size() + 1 == schedule::kJoinsPerMessageMax) Flush();
+  }
+}
+
+void PlannerSession::Flush() {
+  for (const schedule::JoinTeam& join : std::exchange(joins_, {})) link_->Send(join);
+}
+
+// --- Registration ---
 
 void PlannerSession::OnRegistered(const schedule::Registered& message, absl::Time now) {
   if (message.accepted) {
@@ -33,6 +76,7 @@ void PlannerSession::OnRegistered(const schedule::Registered& message, absl::Tim
   } else if (registered()) {
     lost_ = now;
     state_ = State::kAsked;
+    joins_.clear();
   }
   features_ = 0;
   for (const schedule::Feature feature : message.features) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "protocol/control.h"
@@ -49,20 +50,25 @@ class PlannerSession {
   // Returns the failure of teams that need the planner while it is missing. `node`: this node's name.
   schedule::FailureReport MissingReport(const std::string& node) const;
 
-  // Drops the message while the stream is down.
-  void Send(const schedule::FromDaemon& message) {
-    if (state_ != State::kAway) link_->Send(message);
-  }
+  // Drops the message while the stream is down. A join of a team waits for Flush or any other message, if the planner
+  // takes several joins in one.
+  void Send(const schedule::FromDaemon& message);
+  // Sends the joins that wait, those of a team together.
+  void Flush();
+  bool has_joins() const { return !joins_.empty(); }
 
  private:
   enum class State : uint8_t { kAway, kAsked, kRegistered };
 
+  void Gather(const schedule::JoinTeam& join);
+
   PlannerLink* const link_;
   State state_ = State::kAway;
-  absl::Time lost_;        // end of the last registration; before the first one, the start
-  uint64_t term_ = 0;      // highest term received from a planner of the cluster
-  std::string cluster_;    // UUID of the last planner's cluster; empty: it has told none
-  uint64_t features_ = 0;  // features of the planner that this version knows; bit n: Feature n
+  absl::Time lost_;                        // end of the last registration; before the first one, the start
+  uint64_t term_ = 0;                      // highest term received from a planner of the cluster
+  std::string cluster_;                    // UUID of the last planner's cluster; empty: it has told none
+  std::vector<schedule::JoinTeam> joins_;  // that wait for Flush, one for each team
+  uint64_t features_ = 0;                  // features of the planner that this version knows; bit n: Feature n
   // It is allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/planner_session.h"
 
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,69 @@ TEST_F(PlannerSessionTest, MessagesAreDroppedWithoutAStream) {
   session_.Down(kStart);
   session_.Send(schedule::LeaveTeam{});
   EXPECT_EQ(sent_.size(), 2u);
+}
+
+schedule::JoinTeam JoinOf(uint64_t request, uint32_t rank, const std::string& team = "t") {
+  return {.request = request, .identity = {.uid = 1, .name = team}, .rank = Rank(rank), .size = 1000};
+}
+
+TEST_F(PlannerSessionTest, JoinsOfATeamAreSentTogether) {
+  session_.Up({});
+  session_.OnRegistered({.accepted = true, .features = {Feature::kJoinsByNode}}, kStart);
+  sent_.clear();
+  session_.Send(JoinOf(1, 7));
+  session_.Send(JoinOf(2, 0, "u"));
+  session_.Send(JoinOf(3, 5));
+  EXPECT_TRUE(sent_.empty());
+  EXPECT_TRUE(session_.has_joins());
+  session_.Flush();
+  schedule::JoinTeam both = JoinOf(1, 7);
+  both.more = {{3, Rank(5)}};
+  EXPECT_EQ(sent_, (std::vector<schedule::FromDaemon>{both, JoinOf(2, 0, "u")}));
+  EXPECT_FALSE(session_.has_joins());
+  session_.Flush();
+  EXPECT_EQ(sent_.size(), 2u);
+}
+
+TEST_F(PlannerSessionTest, NoMessageOvertakesAJoin) {
+  session_.Up({});
+  session_.OnRegistered({.accepted = true, .features = {Feature::kJoinsByNode}}, kStart);
+  sent_.clear();
+  session_.Send(JoinOf(1, 0));
+  session_.Send(schedule::CancelJoin{.request = 1, .why = {}});
+  EXPECT_EQ(sent_, (std::vector<schedule::FromDaemon>{JoinOf(1, 0), schedule::CancelJoin{.request = 1, .why = {}}}));
+  schedule::JoinTeam derived = JoinOf(2, 0);
+  derived.identity.family = Family::kRooted;
+  session_.Send(derived);
+  EXPECT_EQ(sent_.size(), 3u) << "it is the node's only one";
+}
+
+TEST_F(PlannerSessionTest, AMessageHasABoundedNumberOfJoins) {
+  session_.Up({});
+  session_.OnRegistered({.accepted = true, .features = {Feature::kJoinsByNode}}, kStart);
+  sent_.clear();
+  for (uint32_t rank = 0; rank <= schedule::kJoinsPerMessageMax; ++rank) session_.Send(JoinOf(rank, rank));
+  ASSERT_EQ(sent_.size(), 1u);
+  EXPECT_EQ(std::get<schedule::JoinTeam>(sent_[0]).more.size(), schedule::kJoinsPerMessageMax - 1);
+  for (uint32_t team = 0; team < 1000; ++team) session_.Send(JoinOf(team, 0, std::to_string(team)));
+  EXPECT_GT(sent_.size(), 900u);
+  session_.Flush();
+  EXPECT_EQ(sent_.size(), 1002u);
+}
+
+TEST_F(PlannerSessionTest, JoinsAreForgottenWithTheStream) {
+  session_.Up({});
+  session_.OnRegistered({.accepted = true, .features = {Feature::kJoinsByNode}}, kStart);
+  session_.Send(JoinOf(1, 0));
+  session_.Down(kStart);
+  session_.Up({});
+  session_.OnRegistered({.accepted = true}, kStart);
+  sent_.clear();
+  session_.Flush();
+  EXPECT_TRUE(sent_.empty()) << "Formations sends them again";
+  session_.Send(JoinOf(1, 0));
+  session_.Send(JoinOf(2, 1));
+  EXPECT_EQ(sent_, (std::vector<schedule::FromDaemon>{JoinOf(1, 0), JoinOf(2, 1)})) << "to an earlier planner";
 }
 
 TEST_F(PlannerSessionTest, ThePlannersAnswerRegisters) {

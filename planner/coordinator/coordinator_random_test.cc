@@ -362,12 +362,20 @@ struct World {
       const TeamInfo parent = coordinator().view().FindTeam(join.parent).value();
       for (const schedule::TeamNode& node : parent.layout.nodes) places.push_back(node.name);
     }
+    const bool by_node = prng.Chance(0.5);
+    std::map<std::string, schedule::JoinTeam> joins;  // by node
     for (uint32_t rank = 0; rank < size; ++rank) {
       if (faults && prng.Chance(0.02)) continue;  // this rank never joins
       join.rank = Rank{faults && prng.Chance(0.01) ? 0 : rank};
       join.request = ++requests;
-      daemons.at(places[prng.Below(places.size())])->Join(join);
+      const std::string& place = places[prng.Below(places.size())];
+      if (!by_node) {
+        daemons.at(place)->Join(join);
+      } else if (const auto [first, is_new] = joins.emplace(place, join); !is_new) {
+        first->second.more.emplace_back(join.request, join.rank);
+      }
     }
+    for (const auto& [place, of_node] : joins) daemons.at(place)->Join(of_node);
   }
 
   EpochHistory& HistoryOf(const schedule::TeamLayout& layout, EpochId epoch);
@@ -673,7 +681,14 @@ schedule::Register FakeDaemon::Registration() const {
 }
 
 void FakeDaemon::Join(const schedule::JoinTeam& join) {
-  joins[join.request] = join;
+  schedule::JoinTeam one = join;
+  one.more.clear();
+  joins[one.request] = one;
+  for (const auto& [request, rank] : join.more) {
+    one.request = request;
+    one.rank = rank;
+    joins[request] = one;
+  }
   Send(join);
 }
 

@@ -198,6 +198,43 @@ TEST_F(CoordinatorTest, TooManyRanksOfANodeAreRefused) {
   EXPECT_EQ(abort.requests.size(), 257u);
 }
 
+TEST_F(TwoNodesTest, JoinsOfOneMessageAreAnsweredByOne) {
+  JoinAll(1, {0, 2, 4}, 6, 10);
+  JoinAll(1, {0, 4}, 6, 10);  // repeated
+  EXPECT_TRUE(Silent());
+  JoinAll(2, {5, 1, 3}, 6, 20);
+  const auto p1 = sink.Take<schedule::Prepare>(1);
+  const auto p2 = sink.Take<schedule::Prepare>(2);
+  EXPECT_EQ(p1.requests, (std::vector<std::pair<uint64_t, Rank>>{{10, Rank{0}}, {12, Rank{2}}, {14, Rank{4}}}));
+  EXPECT_EQ(p2.requests, (std::vector<std::pair<uint64_t, Rank>>{{21, Rank{1}}, {23, Rank{3}}, {25, Rank{5}}}));
+  EXPECT_TRUE(Silent());
+}
+
+TEST_F(TwoNodesTest, AMistakeInAMessageOfJoinsFailsAllByOneAnswerADaemon) {
+  const auto failed = [&](const std::vector<uint64_t>& requests) {
+    const auto abort = sink.Take<schedule::Abort>(1);
+    EXPECT_EQ(abort.requests, requests);
+    EXPECT_EQ(sink.Take<schedule::Abort>(2).requests, std::vector<uint64_t>{25}) << abort.why.text;
+    EXPECT_TRUE(Silent());
+    EXPECT_TRUE(coordinator->view().Teams().empty());
+    return abort.why.text;
+  };
+  JoinAll(2, {5}, 6, 20);
+  JoinAll(1, {0, 6, 1}, 6, 10);
+  EXPECT_THAT(failed({10, 16, 11}), Names("rank of node n1 (request=16)", "6"));
+  JoinAll(2, {5}, 6, 20);
+  JoinAll(1, {0, 5, 1}, 6, 10);
+  EXPECT_THAT(failed({10, 15, 11}), Names("rank 5", "(request=25)", "(request=15)"));
+  JoinAll(2, {5}, 6, 20);
+  JoinAll(1, {0, 1}, 7, 10);
+  EXPECT_THAT(failed({10, 11}), Names("6", "7", "(request=10)"));
+  JoinAll(2, {5}, 6, 20);
+  EXPECT_TRUE(SetDraining("n1", true).ok());
+  EXPECT_TRUE(sink.Take<schedule::Drain>(1).on);
+  JoinAll(1, {0, 1}, 6, 10);
+  EXPECT_THAT(failed({10, 11}), Names("node n1"));
+}
+
 TEST_F(TwoNodesTest, FormationTimesOutAndNamesMissingRanks) {
   for (const uint32_t rank : {0, 1, 3, 4, 7}) Join(1, rank, 8, rank);
   Join(2, 6, 8, 1);

@@ -190,8 +190,9 @@ std::set<TeamId> Registration::Answer(Node& node, const schedule::Register& mess
   const std::string& name = node.announcement.name;
   schedule::Registered registered;
   registered.accepted = true;
-  registered.features = {schedule::Feature::kSilence, schedule::Feature::kDerivedTeams, schedule::Feature::kStopping,
-                         schedule::Feature::kSubTeams, schedule::Feature::kTeamsHeld};
+  registered.features = {schedule::Feature::kSilence,   schedule::Feature::kDerivedTeams,
+                         schedule::Feature::kStopping,  schedule::Feature::kSubTeams,
+                         schedule::Feature::kTeamsHeld, schedule::Feature::kJoinsByNode};
   registered.draining = state_->drains.Has(name);
   registered.term = state_->ids->term();
   registered.cluster = state_->cluster->uuid();

@@ -86,65 +86,74 @@ void JoinTable::Erase(Formations::iterator formation) {
   formations_.erase(formation);
 }
 
-Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
-  const Key key{join.message.identity, join.message.parent};
-  const uint32_t size = join.message.size;
-  const Rank rank = join.message.rank;
-  if (size == 0 || size > team_size_max_) {
-    return Fail(key,
-                {.failure = Failure::kInvalidArgument,
-                 .text = absl::StrCat("size of ", Claim(join), ": ", size, " (limit 1 to ", team_size_max_, ")"),
-                 .node = join.node,
-                 .rank = rank,
-                 .limit = team_size_max_},
-                {join});
+schedule::FailureReport JoinTable::MistakeOf(const std::vector<Join>& joins) const {
+  const uint32_t size = joins.front().message.size;
+  const auto mistake = [](const Join& join, const char* what, uint32_t value, const char* least, uint32_t limit) {
+    return schedule::FailureReport{
+        .failure = Failure::kInvalidArgument,
+        .text = absl::StrCat(what, " of ", Claim(join), ": ", value, " (limit ", least, limit, ")"),
+        .node = join.node,
+        .rank = join.message.rank,
+        .limit = limit};
+  };
+  if (size == 0 || size > team_size_max_) return mistake(joins.front(), "size", size, "1 to ", team_size_max_);
+  for (const Join& join : joins) {
+    if (const uint32_t rank = join.message.rank.value(); rank >= size) return mistake(join, "rank", rank, "", size - 1);
   }
-  if (rank.value() >= size) {
-    return Fail(key,
-                {.failure = Failure::kInvalidArgument,
-                 .text = absl::StrCat("rank of ", Claim(join), ": ", rank.value(), " (limit ", size - 1, ")"),
-                 .node = join.node,
-                 .rank = rank,
-                 .limit = size - 1},
-                {join});
+  return {};
+}
+
+std::variant<JoinTable::Formations::iterator, schedule::FailureReport> JoinTable::Begin(const Key& key, uint32_t size,
+                                                                                        absl::Time now,
+                                                                                        absl::Duration timeout) {
+  if (const auto it = formations_.find(key); it != formations_.end()) return it;
+  const uint32_t user = key.first.uid;
+  const uint32_t limit = LimitFor(user);
+  if (formations_.size() >= limit) {
+    return schedule::FailureReport{
+        .failure = Failure::kNoResource,
+        .text = absl::StrCat("too many teams are forming (user=", user, ", used=", UsedBy(user),
+                             ", all=", formations_.size(), ", limit=", limit, ")"),
+        .limit = limit};
   }
-  auto it = formations_.find(key);
-  if (it == formations_.end()) {
-    const uint32_t user = key.first.uid;
-    const uint32_t limit = LimitFor(user);
-    if (formations_.size() >= limit) {
-      return Fail(key,
-                  {.failure = Failure::kNoResource,
-                   .text = absl::StrCat("too many teams are forming (user=", user, ", used=", UsedBy(user),
-                                        ", all=", formations_.size(), ", limit=", limit, ")"),
-                   .limit = limit},
-                  {join});
-    }
-    it = formations_.emplace(key, Formation{++formations_begun_, size, {}, {}, now + timeout, timeout}).first;
-    deadlines_.emplace(DeadlineOf(it->second), it);
-    ++by_user_[user];
-  }
+  const auto it = formations_.emplace(key, Formation{++formations_begun_, size, {}, {}, now + timeout, timeout}).first;
+  deadlines_.emplace(DeadlineOf(it->second), it);
+  ++by_user_[user];
+  return it;
+}
+
+Gathered JoinTable::Add(std::vector<Join> joins, absl::Time now, absl::Duration timeout) {
+  const Key key = KeyOf(joins.front());
+  const uint32_t size = joins.front().message.size;
+  schedule::FailureReport mistake = MistakeOf(joins);
+  if (mistake.failure != Failure::kNone) return Fail(key, std::move(mistake), std::move(joins));
+  auto begun = Begin(key, size, now, timeout);
+  if (auto* why = std::get_if<schedule::FailureReport>(&begun)) return Fail(key, std::move(*why), std::move(joins));
+  const Formations::iterator it = std::get<Formations::iterator>(begun);
   Formation& formation = it->second;
   if (formation.size != size) {
+    const Join& join = joins.front();
     const Join& first = formation.joins.empty() ? join : formation.joins.begin()->second;
     return Fail(key,
                 {Failure::kMismatch, absl::StrCat("sizes differ: ", formation.size, " says ", Claim(first), " as rank ",
                                                   first.message.rank.value(), ", ", size, " says ", Claim(join),
-                                                  " as rank ", rank.value())},
-                {join});
+                                                  " as rank ", join.message.rank.value())},
+                std::move(joins));
   }
-  formation.away.erase(join.node);
-  const auto [claimed, is_new] = formation.joins.emplace(rank, join);
-  if (!is_new) {
-    const Join& other = claimed->second;
-    return Fail(
-        key,
-        {.failure = Failure::kMismatch,
-         .text = absl::StrCat("rank ", rank.value(), " claimed twice: by ", Claim(other), " and by ", Claim(join)),
-         .rank = rank},
-        {join});
+  formation.away.erase(joins.front().node);
+  for (auto join = joins.begin(); join != joins.end(); ++join) {
+    const Rank rank = join->message.rank;
+    const auto [claimed, is_new] = formation.joins.try_emplace(rank, *join);
+    if (!is_new) {
+      return Fail(key,
+                  {.failure = Failure::kMismatch,
+                   .text = absl::StrCat("rank ", rank.value(), " claimed twice: by ", Claim(claimed->second),
+                                        " and by ", Claim(*join)),
+                   .rank = rank},
+                  {join, joins.end()});
+    }
+    senders_.emplace(SenderOf(formation, *join), it);
   }
-  senders_.emplace(SenderOf(formation, join), it);
   if (!formation.is_complete()) return {};
   deadlines_.erase(DeadlineOf(formation));
   if (holds_) return {};
@@ -153,9 +162,9 @@ Gathered JoinTable::Add(Join join, absl::Time now, absl::Duration timeout) {
   return complete;
 }
 
-Gathered JoinTable::Refuse(Join join, schedule::FailureReport why) {
-  const Key key{join.message.identity, join.message.parent};
-  return Fail(key, std::move(why), {std::move(join)});
+Gathered JoinTable::Refuse(std::vector<Join> joins, schedule::FailureReport why) {
+  const Key key = KeyOf(joins.front());
+  return Fail(key, std::move(why), std::move(joins));
 }
 
 Gathered JoinTable::Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why) {

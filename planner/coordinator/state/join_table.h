@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -55,14 +56,14 @@ class JoinTable {
   explicit JoinTable(uint32_t team_size_max, uint32_t formations_max)
       : team_size_max_(team_size_max), formations_max_(formations_max) {}
 
-  // Adds a join, and returns its formation if that is now complete. The formation fails if a rank is not below the
+  // Adds joins of one message, and returns their formation if that is now complete. It fails if a rank is not below the
   // size, the size is 0 or above the limit, sizes differ, a rank is claimed twice, or there are too many formations.
   // The last ones are kept for users who have few, so that nobody is kept from forming teams by another user's. The
   // caller must drop a join that a daemon repeats, since it would claim its rank twice. `timeout` counts from the
   // formation's first join.
-  Gathered Add(Join join, absl::Time now, absl::Duration timeout);
-  // Refuses a join: it fails with all others of its formation.
-  Gathered Refuse(Join join, schedule::FailureReport why);
+  Gathered Add(std::vector<Join> joins, absl::Time now, absl::Duration timeout);
+  // Refuses joins of one message: they fail with all others of their formation.
+  Gathered Refuse(std::vector<Join> joins, schedule::FailureReport why);
   // Fails the join with all others of its formation. Returns kWaiting if there is no such join.
   Gathered Cancel(uint64_t session, uint64_t request, const schedule::FailureReport& why);
   // Drops the joins of a session that ended. Formations with other joins stay until their deadline, since the daemon
@@ -100,7 +101,13 @@ class JoinTable {
   using Sender =
       std::tuple<uint64_t, uint64_t, uint64_t, Rank::ValueType>;  // session, request, Formation::number, rank
 
+  static Key KeyOf(const Join& join) { return {join.message.identity, join.message.parent}; }
   Gathered Fail(const Key& key, schedule::FailureReport why, std::vector<Join> more = {});
+  // Returns why joins of one message cannot be in any formation, or kNone.
+  schedule::FailureReport MistakeOf(const std::vector<Join>& joins) const;
+  // Returns the formation, which may be a new one, or the failure.
+  std::variant<Formations::iterator, schedule::FailureReport> Begin(const Key& key, uint32_t size, absl::Time now,
+                                                                    absl::Duration timeout);
   uint32_t UsedBy(uint32_t user) const;
   // Returns how many formations of all users there may be for `user` to begin one.
   uint32_t LimitFor(uint32_t user) const;

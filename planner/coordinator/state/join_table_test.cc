@@ -49,11 +49,11 @@ Join JoinOf(uint64_t session, uint32_t rank, uint32_t size, const std::string& n
 TEST(JoinTableTest, CompletesInRankOrderByIdentityAndParent) {
   JoinTable table(100, 100);
   const absl::Time now = absl::UnixEpoch();
-  EXPECT_EQ(table.Add(JoinOf(1, 1, 2, "a"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
-  EXPECT_EQ(table.Add(JoinOf(1, 0, 2, "a", 7), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
-  EXPECT_EQ(table.Add(JoinOf(1, 0, 2, "b"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add({JoinOf(1, 1, 2, "a")}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add({JoinOf(1, 0, 2, "a", 7)}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add({JoinOf(1, 0, 2, "b")}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
   EXPECT_EQ(table.size(), 3u);
-  const Gathered complete = table.Add(JoinOf(2, 0, 2, "a"), now, absl::Seconds(1));
+  const Gathered complete = table.Add({JoinOf(2, 0, 2, "a")}, now, absl::Seconds(1));
   ASSERT_EQ(complete.state, Gathered::State::kComplete);
   EXPECT_EQ(complete.joins[0].session, 2u);
   EXPECT_EQ(complete.joins[1].session, 1u);
@@ -73,7 +73,7 @@ TEST(JoinTableTest, NobodyIsKeptOutByAnotherUsersFormations) {
     Join join = JoinOf(1, 0, 2, absl::StrCat("t", number), 0);
     join.message.request = number++;
     join.message.identity.uid = user;
-    return table.Add(join, now, absl::Seconds(1));
+    return table.Add({join}, now, absl::Seconds(1));
   };
   for (uint32_t i = 0; i < kShared; ++i) ASSERT_EQ(add(1000).state, Gathered::State::kWaiting) << i;
   const Gathered refused = add(1000);
@@ -102,9 +102,9 @@ TEST(JoinTableTest, HeldFormationsCompleteAtRelease) {
   JoinTable table(100, 100);
   const absl::Time now = absl::UnixEpoch();
   table.Hold();
-  EXPECT_EQ(table.Add(JoinOf(1, 0, 1, "whole"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
-  EXPECT_EQ(table.Add(JoinOf(1, 0, 2, "half"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
-  EXPECT_EQ(table.Add(JoinOf(2, 0, 1, "gone"), now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add({JoinOf(1, 0, 1, "whole")}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add({JoinOf(1, 0, 2, "half")}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+  EXPECT_EQ(table.Add({JoinOf(2, 0, 1, "gone")}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
   table.Drop(2);
   const std::vector<Gathered> late = table.TakeLate(now + absl::Seconds(2));
   ASSERT_EQ(late.size(), 1u) << "what is complete is not late";
@@ -113,15 +113,15 @@ TEST(JoinTableTest, HeldFormationsCompleteAtRelease) {
   const std::vector<Gathered> complete = table.Release();
   ASSERT_EQ(complete.size(), 1u);
   EXPECT_EQ(complete[0].joins[0].message.identity.name, "whole");
-  EXPECT_EQ(table.Add(JoinOf(1, 0, 1, "next"), now, absl::Seconds(1)).state, Gathered::State::kComplete);
+  EXPECT_EQ(table.Add({JoinOf(1, 0, 1, "next")}, now, absl::Seconds(1)).state, Gathered::State::kComplete);
   EXPECT_TRUE(table.Release().empty());
 }
 
 TEST(JoinTableTest, ACanceledJoinIsFoundByItsSenderAlone) {
   JoinTable table(100, 100);
   const absl::Time now = absl::UnixEpoch();
-  table.Add(JoinOf(1, 5, 9, "a"), now, absl::Seconds(1));
-  table.Add(JoinOf(2, 6, 9, "a"), now, absl::Seconds(1));
+  table.Add({JoinOf(1, 5, 9, "a")}, now, absl::Seconds(1));
+  table.Add({JoinOf(2, 6, 9, "a")}, now, absl::Seconds(1));
   EXPECT_EQ(table.Cancel(1, 6, {}).state, Gathered::State::kWaiting);
   EXPECT_EQ(table.Cancel(3, 0, {}).state, Gathered::State::kWaiting);
   EXPECT_EQ(table.Cancel(2, 6, {}).joins.size(), 2u);
@@ -133,7 +133,7 @@ TEST(JoinTableTest, AHeldFormationThatLosesAJoinIsLateAgain) {
   JoinTable table(100, 100);
   const absl::Time now = absl::UnixEpoch();
   table.Hold();
-  for (const uint32_t rank : {0, 1}) table.Add(JoinOf(rank, rank, 2, "a"), now, absl::Seconds(1));
+  for (const uint32_t rank : {0, 1}) table.Add({JoinOf(rank, rank, 2, "a")}, now, absl::Seconds(1));
   EXPECT_EQ(table.NextDeadline(), absl::InfiniteFuture());
   table.Drop(1);
   EXPECT_EQ(table.NextDeadline(), now + absl::Seconds(1));
@@ -148,7 +148,7 @@ TEST(JoinTableTest, ALateFormationNamesItsFirstMissingRanks) {
   JoinTable table(kSize, 100);
   const absl::Time now = absl::UnixEpoch();
   const auto late_text = [&](const std::vector<uint32_t>& ranks) {
-    for (const uint32_t rank : ranks) table.Add(JoinOf(1, rank, kSize, "a"), now, absl::Seconds(1));
+    for (const uint32_t rank : ranks) table.Add({JoinOf(1, rank, kSize, "a")}, now, absl::Seconds(1));
     const std::vector<Gathered> late = table.TakeLate(now + absl::Seconds(1));
     return late.size() == 1 ? late[0].why.text : "";
   };
@@ -169,7 +169,7 @@ TEST(JoinTableTest, TenThousandFormationsThatNeverCompleteCostLittleEach) {
     for (uint32_t i = 0; i < kCount; ++i) {
       Join join = JoinOf(i, 7, kSize, absl::StrCat("t", i));
       join.message.identity.uid = i;
-      ASSERT_EQ(table.Add(join, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
+      ASSERT_EQ(table.Add({join}, now, absl::Seconds(1)).state, Gathered::State::kWaiting);
     }
   };
   const auto cost = [](const auto& operation) {
@@ -216,7 +216,7 @@ TEST(JoinTableTest, LateFormationsOfManyJoinsAreTakenFewAtATime) {
   JoinTable table(kSize, 100);
   const absl::Time now = absl::UnixEpoch();
   for (const char* name : {"a", "b", "c"}) {
-    for (uint32_t rank = 1; rank < kSize; ++rank) table.Add(JoinOf(1, rank, kSize, name), now, absl::Seconds(1));
+    for (uint32_t rank = 1; rank < kSize; ++rank) table.Add({JoinOf(1, rank, kSize, name)}, now, absl::Seconds(1));
   }
   EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 1u);
   EXPECT_EQ(table.TakeLate(now + absl::Seconds(1)).size(), 1u);

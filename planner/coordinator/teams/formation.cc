@@ -29,31 +29,53 @@ void Formation::Tick(absl::Time heard) {
   ticked_ = heard;
 }
 
+std::vector<Join> Formation::NewJoins(SessionId session, const schedule::JoinTeam& message) {
+  Session& sender = state_->nodes.SessionOf(session);
+  std::vector<Join> joins;
+  const auto add = [&](uint64_t request, Rank rank) {
+    if (!sender.requests.insert(request).second) return;
+    Join& join = joins.emplace_back(Join{session, sender.node, {}});
+    join.message = {.request = request,
+                    .identity = message.identity,
+                    .parent = message.parent,
+                    .rank = rank,
+                    .size = message.size,
+                    .last_failure = message.last_failure};
+  };
+  joins.reserve(1 + message.more.size());
+  add(message.request, message.rank);
+  for (const auto& [request, rank] : message.more) add(request, rank);
+  return joins;
+}
+
 void Formation::OnJoin(SessionId session, const schedule::JoinTeam& message) {
-  std::set<uint64_t>& requests = state_->nodes.SessionOf(session).requests;
-  if (requests.count(message.request) != 0) return;
-  Join join{session, state_->nodes.SessionOf(session).node, message};
-  if (requests.size() >= kRequestsMax) {
+  std::vector<Join> joins = NewJoins(session, message);
+  if (joins.empty()) return;
+  const Join& first = joins.front();
+  const bool is_derived = schedule::IsDerivedTeam(message.identity);
+  if (state_->nodes.SessionOf(session).requests.size() > kRequestsMax) {
     schedule::FailureReport why{Failure::kNoResource,
-                                absl::StrCat("too many joins of node ", join.node, " wait (limit=", kRequestsMax, ")"),
-                                FailureCause::kQuota, join.node, join.message.rank};
+                                absl::StrCat("too many joins of node ", first.node, " wait (limit=", kRequestsMax, ")"),
+                                FailureCause::kQuota, first.node, first.message.rank};
     why.limit = kRequestsMax;
-    if (schedule::IsDerivedTeam(message.identity)) return state_->FailJoins({join}, why);
-    return Act(joins_.Refuse(join, std::move(why)));
+    if (is_derived) return state_->FailJoins(joins, why);
+    return Act(joins_.Refuse(std::move(joins), std::move(why)));
   }
-  requests.insert(message.request);
-  if (schedule::IsDerivedTeam(message.identity)) return derived_->OnJoin(std::move(join));
+  if (is_derived) return derived_->OnJoin(std::move(joins.front()));
+  if (std::optional<FailureReport> refusal = Refusal(first)) {
+    return Act(joins_.Refuse(std::move(joins), *std::move(refusal)));
+  }
+  Act(joins_.Add(std::move(joins), state_->Now(), state_->options.team_formation_timeout));
+}
+
+std::optional<FailureReport> Formation::Refusal(const Join& join) const {
   if (state_->nodes.At(join.node).stopping || state_->drains.Has(join.node)) {
-    return Act(joins_.Refuse(join, {Failure::kNoResource, absl::StrCat("node ", join.node, " is draining"),
-                                    FailureCause::kNodeDraining, join.node, message.rank}));
+    return FailureReport{Failure::kNoResource, absl::StrCat("node ", join.node, " is draining"),
+                         FailureCause::kNodeDraining, join.node, join.message.rank};
   }
-  if (message.parent == TeamId{0} && state_->outbox.failing_for() > kStorePatience)
-    return Act(joins_.Refuse(join, NotRecorded(state_->outbox.error())));
-  if (message.parent != TeamId{0}) {
-    std::optional<FailureReport> refusal = ParentRefusal(join);
-    if (refusal.has_value()) return Act(joins_.Refuse(join, *std::move(refusal)));
-  }
-  Act(joins_.Add(std::move(join), state_->Now(), state_->options.team_formation_timeout));
+  if (join.message.parent != TeamId{0}) return ParentRefusal(join);
+  if (state_->outbox.failing_for() > kStorePatience) return NotRecorded(state_->outbox.error());
+  return std::nullopt;
 }
 
 std::optional<FailureReport> Formation::ParentRefusal(const Join& join) const {

@@ -42,6 +42,10 @@ class Formation {
   const JoinTable& joins() const { return joins_; }
 
  private:
+  // Returns the joins of a message, without those that came before on this session.
+  std::vector<Join> NewJoins(SessionId session, const schedule::JoinTeam& message);
+  // Returns why the joins of a node cannot be in any formation, or nullopt.
+  std::optional<schedule::FailureReport> Refusal(const Join& join) const;
   void Act(Gathered gathered);
   void Form(std::vector<Join> joins);
   absl::StatusOr<schedule::TeamLayout> MakeLayout(const std::vector<Join>& joins);

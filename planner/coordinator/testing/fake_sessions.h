@@ -165,6 +165,17 @@ class CoordinatorTest : public ::testing::Test {
     coordinator->OnMessage(session, join);
   }
 
+  // Joins for several ranks by one message; the requests are `request` + rank.
+  void JoinAll(SessionId session, const std::vector<uint32_t>& ranks, uint32_t size, uint64_t request) {
+    schedule::JoinTeam join;
+    join.request = request + ranks.front();
+    join.identity = {1000, "job", 0, "t"};
+    join.rank = Rank{ranks.front()};
+    join.size = size;
+    for (size_t i = 1; i < ranks.size(); ++i) join.more.emplace_back(request + ranks[i], Rank{ranks[i]});
+    coordinator->OnMessage(session, join);
+  }
+
   static schedule::PrepareReply Accept(const schedule::Prepare& prepare, uint32_t node, uint64_t started = 0) {
     schedule::PrepareReply reply;
     reply.team = prepare.layout.id;
