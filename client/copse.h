@@ -277,9 +277,9 @@ typedef struct copse_subteam_params {
 COPSE_API copse_status_t copse_team_create_from_parent(copse_team_t* parent, const copse_subteam_params_t* params,
                                                        copse_team_t** team);
 
-/* Leaves a team. It waits for this node's daemon, not for other members, which have to leave the team, too. Errors:
- * COPSE_ERR_INVALID_ARGUMENT while calls of the team are in progress. Its other requests cannot be posted any more, and
- * still have to be finalized. */
+/* Leaves a team. It waits for nobody; the other members have to leave the team, too. This node's daemon leaves it
+ * before it does what this process asks for later. Errors: COPSE_ERR_INVALID_ARGUMENT while calls of the team are in
+ * progress. Its other requests cannot be posted any more, and still have to be finalized. */
 COPSE_API copse_status_t copse_team_destroy(copse_team_t* team);
 
 COPSE_API copse_status_t copse_team_rank(copse_team_t* team, uint32_t* rank);

@@ -19,7 +19,6 @@
 namespace copse::client {
 namespace {
 
-constexpr double kDestroySeconds = 10;
 constexpr double kAnswerSeconds = 5;  // longest wait for the daemon's answer after a formation's time-out
 constexpr uint64_t kTeamFields = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK |
                                  COPSE_TEAM_PARAM_FIELD_SIZE | COPSE_TEAM_PARAM_FIELD_OOB |
@@ -183,16 +182,8 @@ copse_status_t DestroyTeam(copse_team_t* team) {
       return COPSE_OK;
     }
   }
-  const attach::TeamDestroy destroy{{}, team->handle, 0};
-  ControlChannel::Answer answer;
-  // Without an answer the handle is destroyed, too: the daemon leaves the team when this process detaches, at the
-  // latest.
-  const auto status = context->attachment().channel().Ask(
-      attach::MessageType::kTeamDestroy, destroy, attach::MessageType::kDone, DeadlineAfter(kDestroySeconds), &answer);
-  if (status == COPSE_OK && answer.As<attach::Done>().status != COPSE_OK) {
-    Log(LogLevel::kWarning, "the daemon did not leave team %s: %.255s", team->name.c_str(),
-        answer.As<attach::Done>().text);
-  }
+  // No answer is awaited: no call is in flight, and the daemon reads what this process sends later after this.
+  context->attachment().channel().Tell(attach::MessageType::kTeamDestroy, attach::TeamDestroy{{}, team->handle, 0});
   Handle::Retire(std::move(owner));
   return COPSE_OK;
 }
