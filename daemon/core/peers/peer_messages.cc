@@ -234,6 +234,8 @@ void Fields(auto& field, Is<SubTeamJoinMessage> auto& m) {
   field(m.node);
   field.Ranks(m.ranks);
   Fields(field, m.why);
+  field(m.prepared);
+  field(m.parent_epoch);
 }
 void Fields(auto& field, Is<SubTeamPrepareMessage> auto& m) {
   field(m.team);
@@ -255,6 +257,7 @@ void Fields(auto& field, Is<SubTeamDecisionMessage> auto& m) {
   field(m.id);
   Fields(field, m.why);
   field(m.again);
+  field(m.next);
 }
 void Fields(auto& field, Is<SubTeamLabelMessage> auto& m) {
   field(m.team);

@@ -150,6 +150,9 @@ struct SubTeamJoinMessage {
   NodeIndex node{0};
   std::vector<Rank> ranks;      // in the sub-team
   schedule::FailureReport why;  // kNone: they join
+  // The node has prepared the team with the promised id, as a duplicate of this epoch of the parent. 0: it has not.
+  TeamId prepared{0};
+  EpochId parent_epoch{0};
 };
 // A RankRun places `count` consecutive ranks on a node of the parent.
 struct RankRun {
@@ -179,6 +182,7 @@ struct SubTeamDecisionMessage {
   TeamId id{0};                 // 0: it was not prepared
   schedule::FailureReport why;  // kNone: it is formed
   bool again = false;           // with `why`: the planner shall form the team
+  TeamId next{0};               // the root promises this id to the next duplicate; 0: none
 };
 // The label that the sender has issued for its edge with the receiver in the first epoch of the team `id`.
 struct SubTeamLabelMessage {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -16,7 +17,7 @@ constexpr size_t kLeftMax = 64;
 }  // namespace
 
 void ParentTrees::Add(const Team& team, const TreePlace& place) {
-  parents_[team.id()] = {.place = place, .self = team.members().self(), .layout = nullptr, .left = {}};
+  parents_[team.id()] = {.place = place, .self = team.members().self(), .layout = nullptr, .left = {}, .promised = {}};
 }
 
 void ParentTrees::Leave(const Team& team) {
@@ -73,6 +74,19 @@ std::optional<NodeIndex> ParentTrees::NodeOf(TeamId team, Incarnation daemon) co
                                  [&](const schedule::TeamNode& member) { return member.incarnation == daemon; });
   if (node == nodes.end()) return std::nullopt;
   return NodeIndex(static_cast<uint32_t>(node - nodes.begin()));
+}
+
+void ParentTrees::Promise(TeamId team, TeamId id) {
+  if (const auto it = parents_.find(team); it != parents_.end()) it->second.promised = id;
+}
+
+TeamId ParentTrees::TakePromise(TeamId team) {
+  const auto it = parents_.find(team);
+  return it == parents_.end() ? TeamId(0) : std::exchange(it->second.promised, TeamId(0));
+}
+
+void ParentTrees::DropPromises() {
+  for (auto& [id, parent] : parents_) parent.promised = TeamId(0);
 }
 
 void ParentTrees::SendTo(TeamId team, NodeIndex node, const PeerMessage& message) {

@@ -31,6 +31,8 @@ class ParentTrees {
     // The layout and the time are set when the ranks here have left the team.
     SharedLayout layout;
     absl::Time left;
+    TeamId promised{
+        0};  // the id that the root gives to the next duplicate, if all prepare it with their joins; 0: none
   };
 
   // All must outlive this object.
@@ -55,6 +57,12 @@ class ParentTrees {
   const schedule::TeamLayout* LayoutOf(TeamId team) const;
   // Returns the daemon's node in the team, which is known here; nothing if it has none.
   std::optional<NodeIndex> NodeOf(TeamId team, Incarnation daemon) const;
+
+  // Replaces the promise of a team, if it is known here.
+  void Promise(TeamId team, TeamId id);
+  // Returns the promised id, which is not promised any more.
+  TeamId TakePromise(TeamId team);
+  void DropPromises();
 
   // The message is dropped if the team is not known here.
   void SendTo(TeamId team, NodeIndex node, const PeerMessage& message);

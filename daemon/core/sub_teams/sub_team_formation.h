@@ -43,8 +43,11 @@ struct SubTeamFormation {
   std::set<NodeIndex> below;     // nodes of the parent whose joins have come, or have been passed on, from there
   std::set<Rank> passed;         // ranks that have joined here or below
   RankGathering gathering;       // at the root
+  std::set<NodeIndex> ahead;     // at the root: nodes that have prepared the promised id
 
   // --- While it is prepared ---
+  bool is_ahead = false;  // this node has prepared a duplicate with a promised id, and gathers joins of the nodes below
+  bool is_duplicate = false;
   TeamId id{0};
   std::set<NodeIndex> unanswered;              // of `below`
   std::vector<schedule::TeamNode> neighbors;   // of the new team, connected meanwhile

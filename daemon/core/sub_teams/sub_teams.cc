@@ -100,9 +100,16 @@ void SubTeams::Flush(const Key& key, Formation* formation) {
   const std::vector<Rank> ranks(unsent.begin(), unsent.end());
   const NodeIndex self = parents_.at(key.first).self;
   if (parents_.IsRoot(key.first)) return AddAtRoot(key, self, ranks, formation->size);
+  const bool is_ahead = PrepareAhead(key, formation);
   for (size_t first = 0; first < ranks.size(); first += kRanksPerJoinMax) {
-    SubTeamJoinMessage join{
-        .team = key.first, .identity = key.second, .size = formation->size, .node = self, .ranks = {}, .why = {}};
+    SubTeamJoinMessage join{.team = key.first,
+                            .identity = key.second,
+                            .size = formation->size,
+                            .node = self,
+                            .ranks = {},
+                            .why = {},
+                            .prepared = is_ahead ? formation->id : TeamId(0),
+                            .parent_epoch = is_ahead ? teams_->Find(key.first)->epoch() : EpochId(0)};
     join.ranks.assign(ranks.begin() + static_cast<ptrdiff_t>(first),
                       ranks.begin() + static_cast<ptrdiff_t>(std::min<size_t>(first + kRanksPerJoinMax, ranks.size())));
     parents_.SendUp(key.first, join);
@@ -140,7 +147,9 @@ void SubTeams::Refuse(TeamId parent, const schedule::TeamIdentity& identity, Ran
                                                 .size = size,
                                                 .node = parents_.at(parent).self,
                                                 .ranks = {rank},
-                                                .why = why});
+                                                .why = why,
+                                                .prepared = {},
+                                                .parent_epoch = {}});
 }
 
 void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
@@ -156,7 +165,8 @@ void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
                                                     .identity = m.identity,
                                                     .id = TeamId(0),
                                                     .why = over.outcome.why,
-                                                    .again = over.outcome.again});
+                                                    .again = over.outcome.again,
+                                                    .next = {}});
     }
     states_.erase(it);  // the ranks try again
   }
@@ -167,7 +177,8 @@ void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
                                                   .identity = m.identity,
                                                   .id = TeamId(0),
                                                   .why = Outcome::ByPlanner("too many sub-teams are forming").why,
-                                                  .again = true});
+                                                  .again = true,
+                                                  .next = {}});
   }
   if (formation->state == State::kPreparing) {
     if (!joins) Fail(key, {m.why, false});
@@ -177,6 +188,7 @@ void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
   formation->passed.insert(m.ranks.begin(), m.ranks.end());
   if (!parents_.IsRoot(key.first)) return parents_.SendUp(key.first, m);
   if (!joins) return EndUnformed(key, {m.why, false});
+  NoteAhead(key, m);
   AddAtRoot(key, m.node, m.ranks, m.size);
 }
 
@@ -199,11 +211,23 @@ void SubTeams::AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>
   if (states_.at(key).gathering.complete()) Start(key);
 }
 
+void SubTeams::NoteAhead(const Key& key, const SubTeamJoinMessage& m) {
+  const Team* const parent = teams_->Find(m.team);
+  if (m.prepared == TeamId(0) || m.prepared != parents_.at(m.team).promised || parent == nullptr) return;
+  if (m.parent_epoch == parent->epoch()) states_.at(key).ahead.insert(m.node);
+}
+
 void SubTeams::Start(const Key& key) {
   SubTeamPrepareMessage prepare{
       .team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
   if (const auto refusal = maker_.Describe(states_.at(key).gathering.NodeOfRank(), &prepare)) {
     return EndUnformed(key, *refusal);
+  }
+  // A switch of the parent would have shown: its members prepare the new epoch before they commit it.
+  const bool all_are_ahead = states_.at(key).ahead.size() + 1 == parents_.LayoutOf(key.first)->nodes.size();
+  if (prepare.parent_epoch != EpochId(0) && all_are_ahead && parents_.at(key.first).promised != TeamId(0)) {
+    prepare.id = parents_.TakePromise(key.first);
+    return Prepare(key, prepare, /*asks=*/false);
   }
   const std::optional<TeamId> id = ids_.Take();
   RequestIds();
@@ -224,21 +248,54 @@ void SubTeams::On(NodeIndex from, const SubTeamPrepareMessage& m) {
         SubTeamReplyMessage{
             .team = m.team, .id = m.id, .why = Outcome::ByPlanner("the joins of a node are gone").why, .again = true});
   }
-  if (it->second.state == State::kGathering) Prepare(key, m);
+  if (it->second.state != State::kGathering) return;
+  DropAhead(&it->second);
+  Prepare(key, m);
 }
 
-void SubTeams::Prepare(const Key& key, const SubTeamPrepareMessage& m) {
+void SubTeams::Prepare(const Key& key, const SubTeamPrepareMessage& m, bool asks) {
   Formation& formation = states_.at(key);
   formation.state = State::kPreparing;
   formation.since = parts_->clock->Now();
   formation.id = m.id;
-  formation.unanswered = formation.below;
+  formation.is_duplicate = m.parent_epoch != EpochId(0);
   forming_.emplace(m.id, key);
-  for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, m);
+  if (asks) {
+    formation.unanswered = formation.below;
+    for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, m);
+  }
   if (!formation.own.empty()) {
     if (const std::optional<Outcome> refusal = local_.Prepare(m, &formation)) return Fail(key, *refusal);
   }
   AnswerIfDone(key);
+}
+
+bool SubTeams::PrepareAhead(const Key& key, Formation* formation) {
+  const Team& parent = *teams_->Find(key.first);
+  const TeamId id = parents_.at(key.first).promised;
+  const auto& ranks = parent.members().ranks();
+  const bool is_whole =
+      formation->own.size() == ranks.size() && std::equal(ranks.begin(), ranks.end(), formation->own.begin(),
+                                                          [](Rank rank, const auto& own) { return rank == own.first; });
+  if (id == TeamId(0) || formation->size != parent.layout().shape.size() || !is_whole || forming_.contains(id)) {
+    return false;
+  }
+  parents_.TakePromise(key.first);
+  formation->is_ahead = true;
+  formation->id = id;
+  forming_.emplace(id, key);
+  const SubTeamPrepareMessage m{
+      .team = key.first, .identity = key.second, .id = id, .parent_epoch = parent.epoch(), .runs = {}};
+  if (local_.Prepare(m, formation)) DropAhead(formation);
+  return formation->is_ahead;
+}
+
+void SubTeams::DropAhead(Formation* formation) {
+  if (!std::exchange(formation->is_ahead, false)) return;
+  Release(formation);
+  const TeamId id = std::exchange(formation->id, TeamId(0));
+  formation->labels.clear();
+  if (local_.IsPrepared(id)) host_->DropSubTeam(id);
 }
 
 void SubTeams::OnLabel(Incarnation from, const SubTeamLabelMessage& m) {
@@ -254,7 +311,9 @@ void SubTeams::OnLabel(Incarnation from, const SubTeamLabelMessage& m) {
 void SubTeams::AnswerIfDone(const Key& key) {
   Formation& formation = states_.at(key);
   if (!formation.unanswered.empty() || !formation.unlabeled.empty() || formation.has_answered) return;
-  if (parents_.IsRoot(key.first)) return EndFormed(key);
+  if (parents_.IsRoot(key.first)) {
+    return EndFormed(key, formation.is_duplicate ? NewPromise(key.first) : TeamId(0));
+  }
   formation.has_answered = true;
   parents_.SendUp(
       key.first,
@@ -291,7 +350,16 @@ void SubTeams::On(NodeIndex from, const SubTeamDecisionMessage& m) {
   const auto it = states_.find(key);
   if (parents_.at(m.team).place.up != from || it == states_.end() || it->second.state == State::kOver) return;
   if (m.why.failure != Failure::kNone) return EndUnformed(key, {m.why, m.again});
-  if (it->second.state == State::kPreparing && it->second.id == m.id) EndFormed(key);
+  if (m.next != TeamId(0)) parents_.Promise(m.team, m.next);
+  const bool is_prepared = it->second.state == State::kPreparing || it->second.is_ahead;
+  if (is_prepared && it->second.id == m.id) EndFormed(key, m.next);
+}
+
+TeamId SubTeams::NewPromise(TeamId parent) {
+  const TeamId id = ids_.Take().value_or(TeamId(0));
+  RequestIds();
+  parents_.Promise(parent, id);
+  return id;
 }
 
 void SubTeams::End(uint64_t request, const Outcome& outcome) {
@@ -309,8 +377,12 @@ void SubTeams::Release(Formation* formation) {
 
 void SubTeams::EndUnformed(const Key& key, const Outcome& outcome) {
   Formation& formation = states_.at(key);
-  const SubTeamDecisionMessage decision{
-      .team = key.first, .identity = key.second, .id = formation.id, .why = outcome.why, .again = outcome.again};
+  const SubTeamDecisionMessage decision{.team = key.first,
+                                        .identity = key.second,
+                                        .id = formation.id,
+                                        .why = outcome.why,
+                                        .again = outcome.again,
+                                        .next = {}};
   for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, decision);
   Release(&formation);
   const std::map<Rank, uint64_t> own = std::move(formation.own);
@@ -322,16 +394,16 @@ void SubTeams::EndUnformed(const Key& key, const Outcome& outcome) {
   if (outcome.again) ++passed_on_;
 }
 
-SubTeamFormation SubTeams::PassFormed(const Key& key) {
+SubTeamFormation SubTeams::PassFormed(const Key& key, TeamId next) {
   Formation formation = std::move(states_.extract(key).mapped());
   const SubTeamDecisionMessage decision{
-      .team = key.first, .identity = key.second, .id = formation.id, .why = {}, .again = false};
+      .team = key.first, .identity = key.second, .id = formation.id, .why = {}, .again = false, .next = next};
   for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, decision);
   return formation;
 }
 
-void SubTeams::EndFormed(const Key& key) {
-  Formation formation = PassFormed(key);
+void SubTeams::EndFormed(const Key& key, TeamId next) {
+  Formation formation = PassFormed(key, next);
   forming_.erase(formation.id);
   if (const Team* const team = teams_->Find(formation.id); team != nullptr && !team->broken()) {
     ++formed_;
@@ -343,7 +415,7 @@ void SubTeams::EndFormed(const Key& key) {
 void SubTeams::CommittedByNeighbor(const Team& team) {
   const auto it = forming_.find(team.id());
   if (it == forming_.end()) return;
-  Formation formation = PassFormed(it->second);
+  Formation formation = PassFormed(Key(it->second), TeamId(0));
   ++formed_;
   Release(&formation);
   NoteCommitted(team);
@@ -353,8 +425,11 @@ void SubTeams::Broken(TeamId team, const FailureReport& why) {
   const auto it = forming_.find(team);
   if (it == forming_.end()) return;
   const Key key = it->second;
-  local_.BreakAtNeighbors(states_.at(key), why);
-  Fail(key, {why, false});
+  const Formation& formation = states_.at(key);
+  local_.BreakAtNeighbors(formation, why);
+  if (!formation.is_ahead || formation.own.empty()) return Fail(key, {why, false});
+  // The root may still gather joins.
+  Refuse(key.first, key.second, formation.own.begin()->first, formation.size, why);
 }
 
 bool SubTeams::OnPeerMessage(Incarnation from, const PeerMessage& message) {
@@ -374,7 +449,8 @@ bool SubTeams::OnPeerMessage(Incarnation from, const PeerMessage& message) {
                                                        .identity = m.identity,
                                                        .id = TeamId(0),
                                                        .why = Outcome::ByPlanner("a node has left the parent").why,
-                                                       .again = true});
+                                                       .again = true,
+                                                       .next = {}});
             }
             return true;
           }
@@ -402,7 +478,7 @@ void SubTeams::RequestIds() {
 }
 
 void SubTeams::OnRegistered(const schedule::Registered& registered) {
-  ids_.OnRegistered(registered.cluster);
+  if (ids_.OnRegistered(registered.cluster)) parents_.DropPromises();
   RequestIds();
   reports_.Send();
 }
@@ -454,6 +530,7 @@ void SubTeams::Tick(const Key& key) {
   FailureReport why = still->second.gathering.Late(timeout);
   if (!is_root) why.text = absl::StrCat("no decision about the team within ", absl::FormatDuration(timeout));
   absl::StrAppend(&why.text, " (team=", schedule::DescribeTeam(key.second), ")");
+  if (still->second.is_ahead) local_.BreakAtNeighbors(still->second, why);  // the root may have decided otherwise
   EndUnformed(key, {why, false});
 }
 
@@ -478,11 +555,13 @@ void SubTeams::AppendStatus(schedule::DaemonStatus* status) const {
 void SubTeams::CheckInvariants() const {
   for (const auto& [id, key] : forming_) {
     const auto it = states_.find(key);
-    CHECK(it != states_.end() && it->second.state == State::kPreparing && it->second.id == id);
+    CHECK(it != states_.end() && it->second.id == id);
+    CHECK(it->second.state == State::kPreparing || it->second.is_ahead);
   }
   for (const auto& [key, formation] : states_) {
     CHECK(formation.state != State::kPreparing || forming_.contains(formation.id));
-    CHECK(formation.state == State::kPreparing || formation.neighbors.empty());
+    CHECK(formation.state == State::kPreparing || formation.is_ahead || formation.neighbors.empty());
+    CHECK(formation.state == State::kGathering || !formation.is_ahead);
     CHECK(formation.state != State::kOver || formation.own.empty());
   }
   parents_.CheckInvariants();

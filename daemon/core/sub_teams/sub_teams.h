@@ -32,6 +32,9 @@ namespace copse::daemon {
 // answer up the tree. The root then commits, or fails all joins with one reason, or has all daemons send their joins to
 // the planner, which forms teams of unknown shapes.
 //
+// With the decision about a duplicate the root promises an id to the next one. A daemon prepares that with its joins;
+// if all have, the root decides at once.
+//
 // A daemon without a member in a sub-team passes messages on. After a failure the outcome is kept for joins that come
 // late. Thread-compatible.
 class SubTeams : public SubTeamJoins {
@@ -115,20 +118,29 @@ class SubTeams : public SubTeamJoins {
   // Sends the unsent joins up the tree, or adds them at the root.
   void Flush(const Key& key, Formation* formation);
   void AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>& ranks, uint32_t size);
+  // The node's joins came with its preparation of a promised id.
+  void NoteAhead(const Key& key, const SubTeamJoinMessage& message);
   // All ranks have joined: the root begins to prepare the team.
   void Start(const Key& key);
-  void Prepare(const Key& key, const SubTeamPrepareMessage& message);
+  // Prepares the team here, and has the nodes below prepare it, unless they have.
+  void Prepare(const Key& key, const SubTeamPrepareMessage& message, bool asks = true);
+  // Prepares a duplicate with the promised id if all ranks here join it. Returns whether it did.
+  bool PrepareAhead(const Key& key, Formation* formation);
+  void DropAhead(Formation* formation);
   // Answers up the tree, or decides at the root, if nothing is missing.
   void AnswerIfDone(const Key& key);
   // A member cannot take part: the root decides that.
   void Fail(const Key& key, const Outcome& outcome);
   // The decision is known: passes it down, and ends the joins of this node.
   void EndUnformed(const Key& key, const Outcome& outcome);
-  void EndFormed(const Key& key);
+  void EndFormed(const Key& key, TeamId next);
   void Release(Formation* formation);
   void End(uint64_t request, const Outcome& outcome);
-  // Tells the nodes below that the prepared team is formed, and returns its formation, which is over here.
-  Formation PassFormed(const Key& key);
+  // Tells the nodes below that the prepared team is formed, and the promised id, and returns its formation, which is
+  // over here.
+  Formation PassFormed(const Key& key, TeamId next);
+  // At the root, which has formed a duplicate: returns the id that it promises to the next one; 0: it has none.
+  TeamId NewPromise(TeamId parent);
   // Ends the formation if its time is over.
   void Tick(const Key& key);
   void EndSilent(const Key& key);

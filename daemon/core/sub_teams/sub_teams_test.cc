@@ -37,6 +37,7 @@ class SubTeamsTest : public TeamFixture {
     CommitTeam();
     TakeFromWire<LeftMessage>();
     sent_.clear();
+    for (uint32_t r = 0; r < 2; ++r) parents_[r] = processes_[r].handle;
   }
   void PrepareTeam0() {
     schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1), .plans = PlansOf(Family::kCommon)};
@@ -51,11 +52,10 @@ class SubTeamsTest : public TeamFixture {
     EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
   }
   // Rank `rank` here joins the duplicate, or another sub-team.
-  void Join(uint32_t rank, uint32_t size = 3) {
+  void Join(uint32_t rank, uint32_t size = 3, const std::string& name = "t/1") {
     processes_[rank].refused = {};
-    core_.CreateTeam(
-        processes_[rank].id,
-        {.request = 2, .parent = processes_[rank].handle, .name = "t/1", .rank = Rank(rank), .size = size});
+    core_.CreateTeam(processes_[rank].id,
+                     {.request = 2, .parent = parents_[rank], .name = name, .rank = Rank(rank), .size = size});
     core_.CheckInvariants();
   }
   static SubTeamJoinMessage NeighborJoins() {
@@ -89,6 +89,14 @@ class SubTeamsTest : public TeamFixture {
     Receive(NeighborJoins());
     EXPECT_EQ(TakeOneFromWire<SubTeamPrepareMessage>().id, kChild);
   }
+  // The neighbor joins the duplicate `name`, which it has prepared with the id `ahead`.
+  void NeighborIsAhead(const std::string& name, TeamId ahead, EpochId epoch = EpochId(1)) {
+    SubTeamJoinMessage join = NeighborJoins();
+    join.identity.name = name;
+    join.prepared = ahead;
+    join.parent_epoch = epoch;
+    Receive(join);
+  }
   static PeerMessageType TypeOf(const std::vector<uint8_t>& frame) {
     emu::FrameHeader header;
     std::memcpy(&header, frame.data(), sizeof(header));
@@ -97,11 +105,12 @@ class SubTeamsTest : public TeamFixture {
   void Reply(const FailureReport& why = {}, bool again = false) {
     Receive(SubTeamReplyMessage{.team = kTeam, .id = kChild, .why = why, .again = again, .plans = 0});
   }
+
+  uint32_t parents_[2] = {};  // handles
 };
 
 TEST_F(SubTeamsTest, RootFormsADuplicateAndReportsIt) {
   FormParent();
-  const uint32_t parents[] = {processes_[0].handle, processes_[1].handle};
   Join(0);
   Join(1);
   Receive(NeighborJoins());
@@ -121,8 +130,156 @@ TEST_F(SubTeamsTest, RootFormsADuplicateAndReportsIt) {
   EXPECT_EQ(formed.parent_epoch, EpochId(1));
   EXPECT_TRUE(formed.layout.nodes.empty());
   EXPECT_TRUE(sent_.empty());
-  for (uint32_t r = 0; r < 2; ++r) EXPECT_NE(processes_[r].handle, parents[r]);
+  for (uint32_t r = 0; r < 2; ++r) EXPECT_NE(processes_[r].handle, parents_[r]);
   EXPECT_EQ(core_.Status().counters.at("daemon.sub_teams.formed"), 1u);
+}
+
+TEST_F(SubTeamsTest, RootDecidesAtOnceIfAllArePreparedWithThePromisedId) {
+  FormParent();
+  Gather();
+  Reply();
+  TeamId next = TakeOneFromWire<SubTeamDecisionMessage>().next;
+  for (const char* name : {"t/2", "t/3"}) {
+    EXPECT_GT(next, kChild);
+    NeighborIsAhead(name, next);
+    Join(0, 3, name);
+    Join(1, 3, name);
+    const auto decision = TakeOneFromWire<SubTeamDecisionMessage>();
+    EXPECT_EQ(decision.id, next);
+    EXPECT_EQ(decision.why, FailureReport{});
+    EXPECT_NE(decision.next, next);
+    next = decision.next;
+  }
+  EXPECT_EQ(core_.Status().counters.at("daemon.sub_teams.formed"), 3u);
+}
+
+TEST_F(SubTeamsTest, RootHasAllPrepareIfOneIsNotPreparedAsPromised) {
+  FormParent();
+  Gather();
+  Reply();
+  const TeamId next = TakeOneFromWire<SubTeamDecisionMessage>().next;
+  const struct {
+    TeamId ahead;
+    EpochId epoch;
+  } others[] = {{TeamId(0), EpochId(0)}, {TeamId(next.value() + 1), EpochId(1)}, {next, EpochId(2)}};
+  for (const auto& other : others) {
+    const std::string name = "t/of " + std::to_string(other.ahead.value());
+    NeighborIsAhead(name, other.ahead, other.epoch);
+    Join(0, 3, name);
+    Join(1, 3, name);
+    const auto prepare = TakeOneFromWire<SubTeamPrepareMessage>();
+    EXPECT_NE(prepare.id, next) << "it may be prepared";
+    Receive(SubTeamReplyMessage{.team = kTeam, .id = prepare.id, .why = kNoRoom, .again = false, .plans = 0});
+    TakeFromWire<SubTeamDecisionMessage>();
+  }
+}
+
+// The neighbor is the root of the parent's tree.
+class SubTeamsBelowTest : public SubTeamsTest {
+ protected:
+  static constexpr TeamId kPromised{1'000'005};
+
+  SubTeamsBelowTest() {
+    schedule::TeamLayout layout = Layout();
+    std::swap(layout.nodes[0], layout.nodes[1]);
+    layout.shape.node_of_rank = {NodeIndex(1), NodeIndex(1), NodeIndex(0)};
+    schedule::Prepare prepare{.layout = layout, .epoch = EpochId(1), .plans = PlansOf(Family::kCommon)};
+    for (uint32_t r = 0; r < 2; ++r) {
+      processes_[r].id = *core_.Attach({.uid = 1, .pid = 1 + r}, &processes_[r]);
+      core_.CreateTeam(processes_[r].id, {.request = 1, .name = "t", .rank = Rank(r), .size = 3});
+      prepare.requests.emplace_back(Take<schedule::JoinTeam>().request, Rank(r));
+    }
+    prepare.has_sub_teams = true;
+    sent_.clear();
+    core_.OnPlannerMessage(prepare);
+    EXPECT_TRUE(Take<schedule::PrepareReply>().accepted);
+    core_.OnPlannerMessage(schedule::Commit{.team = kTeam, .epoch = EpochId(1), .outgoing = {{NodeIndex(0), 9000}}});
+    sent_.clear();
+    for (uint32_t r = 0; r < 2; ++r) parents_[r] = processes_[r].handle;
+    TakeFromWire<LeftMessage>();
+    // The first duplicate.
+    Join(0);
+    Join(1);
+    EXPECT_EQ(TakeOneFromWire<SubTeamJoinMessage>().prepared, TeamId(0));
+    AskToPrepare("t/1", kChild);
+    EXPECT_EQ(TakeOneFromWire<SubTeamReplyMessage>().id, kChild);
+    Decide("t/1", kChild, {}, kPromised);
+  }
+
+  void AskToPrepare(const std::string& name, TeamId id) {
+    Receive(SubTeamPrepareMessage{
+        .team = kTeam, .identity = {.uid = 1, .name = name}, .id = id, .parent_epoch = EpochId(1), .runs = {}});
+  }
+  void Decide(const std::string& name, TeamId id, const FailureReport& why = {}, TeamId next = {}) {
+    Receive(SubTeamDecisionMessage{
+        .team = kTeam, .identity = {.uid = 1, .name = name}, .id = id, .why = why, .again = false, .next = next});
+  }
+  // All ranks here join a duplicate. Returns the id with which it is prepared.
+  TeamId JoinAll(const std::string& name) {
+    for (const uint32_t rank : {0, 1}) Join(rank, 3, name);
+    const auto join = TakeOneFromWire<SubTeamJoinMessage>();
+    EXPECT_EQ(join.parent_epoch, EpochId(join.prepared == TeamId(0) ? 0 : 1));
+    return join.prepared;
+  }
+  uint64_t formed() { return core_.Status().counters.at("daemon.sub_teams.formed"); }
+};
+
+TEST_F(SubTeamsBelowTest, JoinsComeWithThePreparationOfThePromisedId) {
+  EXPECT_EQ(JoinAll("t/2"), kPromised);
+  EXPECT_EQ(formed(), 1u);
+  Decide("t/2", kPromised, {}, TeamId(kPromised.value() + 1));
+  EXPECT_EQ(formed(), 2u);
+  EXPECT_EQ(core_.Status().teams, 3u);
+  EXPECT_EQ(JoinAll("t/3"), TeamId(kPromised.value() + 1));
+  EXPECT_EQ(JoinAll("t/4"), TeamId(0)) << "an id is for one team";
+}
+
+TEST_F(SubTeamsBelowTest, RootMayGiveTheTeamAnotherId) {
+  EXPECT_EQ(JoinAll("t/2"), kPromised);
+  const TeamId other(kPromised.value() + 7);
+  AskToPrepare("t/2", other);
+  EXPECT_EQ(TakeOneFromWire<SubTeamReplyMessage>().id, other);
+  EXPECT_EQ(core_.Status().teams, 3u);
+  Decide("t/2", kPromised);
+  EXPECT_EQ(formed(), 1u) << "it is not prepared any more";
+  Decide("t/2", other);
+  EXPECT_EQ(formed(), 2u);
+}
+
+TEST_F(SubTeamsBelowTest, FailureDropsWhatWasPrepared) {
+  EXPECT_EQ(JoinAll("t/2"), kPromised);
+  Decide("t/2", TeamId(0), kNoRoom);
+  for (const Process& process : processes_) EXPECT_EQ(process.refused, kNoRoom);
+  EXPECT_EQ(core_.Status().teams, 2u);
+}
+
+TEST_F(SubTeamsBelowTest, ProcessThatGoesAwayIsToldToTheRoot) {
+  EXPECT_EQ(JoinAll("t/2"), kPromised);
+  core_.CancelCreateTeam(processes_[1].id, 2, "no time left");
+  const auto gone = TakeOneFromWire<SubTeamJoinMessage>();
+  EXPECT_THAT(gone.why.text, Names("rank 1 on node n0 went away", "no time left"));
+  Decide("t/2", TeamId(0), gone.why);
+  EXPECT_EQ(processes_[0].refused, gone.why);
+  EXPECT_EQ(core_.Status().teams, 2u);
+}
+
+TEST_F(SubTeamsBelowTest, PreparedTeamThatBreaksIsToldToTheRootThatStillGathers) {
+  EXPECT_EQ(JoinAll("t/2"), kPromised);
+  Receive(BreakMessage{.team = kPromised, .why = kNoRoom});
+  EXPECT_EQ(TakeOneFromWire<SubTeamJoinMessage>().why, kNoRoom);
+  for (const Process& process : processes_) EXPECT_EQ(process.refused, kNoRoom);
+  Decide("t/2", TeamId(0), kNoRoom);
+  EXPECT_EQ(core_.Status().teams, 2u);
+}
+
+TEST_F(SubTeamsBelowTest, ParentThatBreaksTakesThePreparedTeamAlong) {
+  EXPECT_EQ(JoinAll("t/2"), kPromised);
+  core_.OnPlannerMessage(schedule::BreakTeam{kTeam, {Failure::kMemberLost, "gone"}});
+  while (core_.Progress()) {
+  }
+  core_.CheckInvariants();
+  for (const Process& process : processes_) EXPECT_THAT(process.refused.text, Names("gone"));
+  EXPECT_EQ(core_.Status().teams, 2u);
 }
 
 TEST_F(SubTeamsTest, TeamsThatEndBeforeTheirReportAreNotReported) {

@@ -18,10 +18,12 @@ void TeamIdPool::Add(const schedule::TeamIds& ids) {
   (block_.count == 0 ? block_ : next_block_) = ids;
 }
 
-void TeamIdPool::OnRegistered(const std::string& cluster) {
-  if (schedule::IsOtherCluster(cluster, cluster_)) *this = {};
+bool TeamIdPool::OnRegistered(const std::string& cluster) {
+  const bool is_other = schedule::IsOtherCluster(cluster, cluster_);
+  if (is_other) *this = {};
   if (!cluster.empty()) cluster_ = cluster;
   DropRequest();
+  return is_other;
 }
 
 bool TeamIdPool::WantsMore() const { return !is_requested_ && block_.count + next_block_.count < low_; }

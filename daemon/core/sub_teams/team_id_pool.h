@@ -21,8 +21,8 @@ class TeamIdPool {
   std::optional<TeamId> Take();
   void Add(const schedule::TeamIds& ids);
   // A planner of this cluster (UUID; empty: not known) has accepted the daemon, and has had no request yet. Forgets the
-  // ids of another cluster, which may have other teams with them.
-  void OnRegistered(const std::string& cluster);
+  // ids of another cluster, which may have other teams with them, and returns whether it did.
+  bool OnRegistered(const std::string& cluster);
 
   // Returns whether ids should be requested now: few are left, and no request is unanswered.
   bool WantsMore() const;
