@@ -117,6 +117,7 @@ class CopsedTest : public ::testing::Test {
 
   EchoPlanner planner_;
   const std::string socket_ = absl::StrCat("@copsed_test_", getpid());
+  const std::string copsed_port_ = absl::StrCat(::testing::TempDir(), "/copsed_address_", getpid());
 };
 
 TEST_F(CopsedTest, ServesClientsAndDrainsAtOnceWhenThereAreNone) {
@@ -190,6 +191,16 @@ TEST_F(CopsedTest, AnswersNopsWhileItSleeps) {
   // The doorbell has to wake the daemon, not the end of a bounded sleep. On a busy machine single waits are longer.
   std::sort(waits.begin(), waits.end());
   EXPECT_LT(waits[waits.size() / 2], absl::Milliseconds(50));
+}
+
+TEST_F(CopsedTest, OnlyAPlannerThatWillNotAskForItsAddressGetsItAtOnce) {
+  for (const bool is_earlier : {false, true}) {
+    if (is_earlier) planner_.BeEarlier();
+    Copsed copsed(Arguments({"--port-file", copsed_port_}));
+    ASSERT_TRUE(Await([&] { return access(copsed_port_.c_str(), F_OK) == 0; })) << copsed.err();
+    EXPECT_EQ(planner_.worker_address().empty(), !is_earlier);
+    unlink(copsed_port_.c_str());
+  }
 }
 
 TEST_F(CopsedTest, RegistersAndWritesItsPort) {

@@ -215,7 +215,13 @@ absl::Status Daemon::OpenNetwork() {
     options.tls = settings_.transport.ucx_tls;
     ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
   }
-  return poller_->Watch(transport_->event_fd(), EPOLLIN, [this](uint32_t) { ++wakes_.network; });
+  return WatchNetwork();
+}
+
+absl::Status Daemon::WatchNetwork() {
+  const int event_fd = transport_->event_fd();
+  if (event_fd == std::exchange(watched_, event_fd)) return absl::OkStatus();
+  return poller_->Watch(event_fd, EPOLLIN, [this](uint32_t) { ++wakes_.network; });
 }
 
 absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
@@ -311,7 +317,7 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
   node.join_token = settings_.live.join_token;
   node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kContent, schedule::Feature::kPlanCalls,
-                   schedule::Feature::kCluster, schedule::Feature::kPing};
+                   schedule::Feature::kCluster,      schedule::Feature::kPing,    schedule::Feature::kLateAddress};
   if (settings_.daemons_form_sub_teams) node.features.insert(schedule::Feature::kSubTeams);
   node.machine = Machine();
   return node;
@@ -359,6 +365,8 @@ void Daemon::SetSleeping(bool sleeping) {
 }
 
 bool Daemon::ArmNetwork() {
+  // It may have opened meanwhile.
+  if (const absl::Status watched = WatchNetwork(); !watched.ok()) COPSE_LOG(kError, "network: ", watched.message());
   const absl::StatusOr<bool> armed = transport_->Arm();
   // Without a wake-up, the bounded sleep finds arrivals.
   if (!armed.ok()) COPSE_LOG(kError, "network: ", armed.status().message());
@@ -373,7 +381,14 @@ absl::Time Daemon::NextDeadline() {
 
 // --- The planner ---
 
-void Daemon::OnPlannerUp() { core_->OnPlannerUp(); }
+void Daemon::OnPlannerUp() {
+  if (planner_stream_->is_earlier()) {
+    if (const absl::Status opened = core_->OpenNetwork(); !opened.ok()) {
+      COPSE_LOG(kError, "network for data: ", opened.message());
+    }
+  }
+  core_->OnPlannerUp();
+}
 
 void Daemon::OnPlannerDown() {
   core_->OnPlannerDown();

@@ -86,6 +86,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   absl::Status Open();
   absl::Status OpenIdentity();
   absl::Status OpenNetwork();
+  absl::Status WatchNetwork();
   absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp();
   void RereadIdentity();
   absl::Status OpenClients();
@@ -120,6 +121,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<Worker> worker_;               // posts to the mailbox, and destroys objects of the core
   std::unique_ptr<DataIdentity> data_identity_;  // null: not over tcp
   std::unique_ptr<emu::PolledTransport> transport_;
+  int watched_ = -1;                  // the network's descriptor that the poller watches; -1: none
   emu::TcpTransport* tcp_ = nullptr;  // transport_, or null
   std::unique_ptr<DaemonPages> pages_;
   std::unique_ptr<Instruments> instruments_;

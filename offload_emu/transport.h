@@ -53,11 +53,14 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Returns this node's worker address, which peers get through the control plane.
+  // Opens the network to peers, if it is not open yet: before, nobody can connect. Networks that need no address of an
+  // open port open with the first Connect. Idempotent. Errors: the network's.
+  virtual absl::Status Open() { return absl::OkStatus(); }
+  // Returns this node's worker address, which peers get through the control plane. Empty: it is not known before Open.
   virtual std::string LocalAddress() const = 0;
 
   // Prepares an endpoint. Idempotent. An unreachable peer is reported later, by OnPeerDown. INVALID_ARGUMENT: the
-  // address is not valid.
+  // address is not valid. FAILED_PRECONDITION: this node has no address yet.
   virtual absl::Status Connect(const PeerAddress& peer) = 0;
   // Drops the endpoint at once; frames not yet sent are lost. Unknown peers are ignored.
   virtual void Disconnect(Incarnation peer) = 0;
@@ -82,7 +85,8 @@ class Transport {
 // false, then Arm, then wait for event_fd() to become readable, for at most 100 ms.
 class PolledTransport : public Transport {
  public:
-  // Returns a descriptor that becomes readable when something has happened after an Arm that returned true.
+  // Returns a descriptor that becomes readable when something has happened after an Arm that returned true. -1: there
+  // is none before Open.
   virtual int event_fd() const = 0;
   // Prepares event_fd() for waiting. Returns false if something has happened meanwhile: call Progress again. Errors:
   // the network's.

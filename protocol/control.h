@@ -102,6 +102,7 @@ enum class Feature : uint32_t {
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
   kCluster = 70,      // daemon: handles Cluster
   kPing = 71,         // daemon: answers Ping
+  kLateAddress = 72,  // daemon: answers AddressQuery, and may register without an address
 };
 using Features = std::set<Feature>;
 
@@ -109,7 +110,7 @@ using Features = std::set<Feature>;
 struct NodeAnnouncement {
   std::string name;
   Incarnation incarnation{0};
-  std::string worker_address;  // address of the data plane, opaque
+  std::string worker_address;  // address of the data plane, opaque; empty: not open yet (Feature kLateAddress)
   std::string version;         // version of the package
   FormatVersions formats;
   uint32_t cores = 1;
@@ -383,9 +384,16 @@ struct Pong {
   friend bool operator==(const Pong&, const Pong&) = default;
 };
 
+// DataAddress answers AddressQuery.
+struct DataAddress {
+  std::string worker_address;
+  FailureReport why;  // if it cannot be opened
+  friend bool operator==(const DataAddress&, const DataAddress&) = default;
+};
+
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
                                 EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping,
-                                TeamIdsRequest, TeamFormed, TeamsHeld, Pong>;
+                                TeamIdsRequest, TeamFormed, TeamsHeld, Pong, DataAddress>;
 
 // --- Planner to daemon ---
 // Registered answers Register.
@@ -490,6 +498,12 @@ struct Ping {
   friend bool operator==(const Ping&, const Ping&) = default;
 };
 
+// AddressQuery asks for the address of the data plane, which the daemon opens for this if it is not open: a team has,
+// or a measurement needs, an edge to another node.
+struct AddressQuery {
+  friend bool operator==(const AddressQuery&, const AddressQuery&) = default;
+};
+
 // TeamIds answers TeamIdsRequest: the ids from `first` on are the daemon's, and of no other team.
 struct TeamIds {
   TeamId first{0};
@@ -498,7 +512,7 @@ struct TeamIds {
 };
 
 using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery,
-                              MeasureQuery, TeamIds, Cluster, Ping>;
+                              MeasureQuery, TeamIds, Cluster, Ping, AddressQuery>;
 
 }  // namespace copse::schedule
 

@@ -145,6 +145,11 @@ void Put(const schedule::TeamsHeld& from, v1::TeamsHeld* to) {
   for (const TeamId team : from.teams) to->add_teams(team.value());
 }
 
+void Put(const schedule::DataAddress& from, v1::DataAddress* to) {
+  to->set_worker_address(from.worker_address);
+  if (from.why.failure != schedule::Failure::kNone) Put(from.why, to->mutable_why());
+}
+
 void Put(const schedule::LeaveTeam& from, v1::LeaveTeam* to) { to->set_team(from.team.value()); }
 
 void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
@@ -473,6 +478,11 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamsHeld& from) {
   return to;
 }
 
+absl::StatusOr<schedule::FromDaemon> Take(const v1::DataAddress& from) {
+  RETURN_IF_ERROR(CheckCount("data_address: bytes", from.worker_address().size(), kAddressBytesMax));
+  return schedule::DataAddress{from.worker_address(), Take(from.why())};
+}
+
 absl::StatusOr<schedule::FromDaemon> Take(const v1::JoinTeam& from) {
   schedule::JoinTeam to;
   RETURN_IF_ERROR(Take("join_team", from.identity(), &to.identity));
@@ -705,6 +715,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::NeighborSilent>) Put(m, proto->mutable_neighbor_silent());
         if constexpr (std::is_same_v<T, schedule::Stopping>) proto->mutable_stopping()->set_done(m.done);
         if constexpr (std::is_same_v<T, schedule::Pong>) proto->mutable_pong();
+        if constexpr (std::is_same_v<T, schedule::DataAddress>) Put(m, proto->mutable_data_address());
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) proto->mutable_team_ids_request();
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) Put(m, proto->mutable_team_formed());
         if constexpr (std::is_same_v<T, schedule::TeamsHeld>) Put(m, proto->mutable_teams_held());
@@ -729,6 +740,7 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::Drain>) proto->mutable_drain()->set_on(m.on);
         if constexpr (std::is_same_v<T, schedule::Cluster>) proto->mutable_cluster()->set_uuid(ToUtf8(m.uuid));
         if constexpr (std::is_same_v<T, schedule::Ping>) proto->mutable_ping();
+        if constexpr (std::is_same_v<T, schedule::AddressQuery>) proto->mutable_address_query();
         if constexpr (std::is_same_v<T, schedule::TeamIds>) {
           proto->mutable_team_ids()->set_first(m.first.value());
           proto->mutable_team_ids()->set_count(m.count);
@@ -776,6 +788,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return schedule::Stopping{proto.stopping().done()};
     case v1::FromDaemon::kPong:
       return schedule::Pong{};
+    case v1::FromDaemon::kDataAddress:
+      return Take(proto.data_address());
     case v1::FromDaemon::kTeamIdsRequest:
       return schedule::TeamIdsRequest{};
     case v1::FromDaemon::kTeamFormed:
@@ -834,6 +848,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       return schedule::Cluster{proto.cluster().uuid()};
     case v1::ToDaemon::kPing:
       return schedule::Ping{};
+    case v1::ToDaemon::kAddressQuery:
+      return schedule::AddressQuery{};
     case v1::ToDaemon::kTeamIds:
       return schedule::TeamIds{TeamId{proto.team_ids().first()}, proto.team_ids().count()};
     case v1::ToDaemon::kContent:  // the stream handles both

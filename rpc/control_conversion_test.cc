@@ -151,7 +151,9 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
           schedule::TeamFormed{Layout(), EpochId{0}, {"p"}},
           LikeItsParent(),
           schedule::TeamsHeld{{TeamId{1}, TeamId{1ull << 52}}},
-          schedule::Pong{}};
+          schedule::Pong{},
+          schedule::DataAddress{std::string("\0\xff", 2)},
+          schedule::DataAddress{"", kLost}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
@@ -172,6 +174,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
       schedule::Drain{true},
       schedule::Cluster{"c3"},
       schedule::Ping{},
+      schedule::AddressQuery{},
       schedule::TeamIds{TeamId{3000001}, 1024},
       schedule::MeasureQuery{.query = 3,
                              .peer = {"n2", Incarnation{4}, "address"},

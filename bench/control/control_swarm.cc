@@ -133,6 +133,7 @@ class Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byte
 std::string AddressThatIsSilent() {
   // It is never destroyed, and makes no progress.
   static emu::UcxTransport* const transport = emu::UcxTransport::Create({}).value().release();
+  CHECK(transport->Open().ok());
   return transport->LocalAddress();
 }
 

@@ -119,6 +119,7 @@ class EngineSide final : public HopSide, public daemon::LoopWork {
   absl::Status Open(std::unique_ptr<emu::PolledTransport> transport, uint32_t number) {
     peer_ = EngineEnd::IncarnationOf(1 - number);
     transport_ = std::move(transport);
+    RETURN_IF_ERROR(transport_->Open());
     RETURN_IF_ERROR(end_.Open(transport_.get(), number));
     ASSIGN_OR_RETURN(poller_, daemon::Poller::Create());
     RETURN_IF_ERROR(poller_->Watch(transport_->event_fd(), EPOLLIN, nullptr));

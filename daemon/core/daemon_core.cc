@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "base/string_view.h"
 #include "daemon/core/engine_counters.h"
 
@@ -280,6 +281,12 @@ uint32_t DaemonCore::PostRoom(ClientId id) const {
 
 void DaemonCore::OnPlannerUp() { planner_.Up({.node = options_.node, .teams = registry_.RunningTeams()}); }
 
+absl::Status DaemonCore::OpenNetwork() {
+  RETURN_IF_ERROR(connections_.Open());
+  options_.node.worker_address = connections_.LocalAddress();
+  return absl::OkStatus();
+}
+
 void DaemonCore::OnPlannerDown() {
   planner_.Down(clock_->Now());
   registry_.OnPlannerDown();
@@ -305,6 +312,13 @@ void DaemonCore::On(const schedule::Registered& m) {
   if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
   if (is_stopping_) SayStopping(/*done=*/false);
   registry_.OnRegistered(m);
+}
+
+void DaemonCore::On(const schedule::AddressQuery&) {
+  const absl::Status opened = OpenNetwork();
+  if (!opened.ok()) COPSE_LOG(kError, "network for data: ", opened.message());
+  planner_.Send(
+      schedule::DataAddress{options_.node.worker_address, opened.ok() ? FailureReport{} : schedule::ReportOf(opened)});
 }
 
 void DaemonCore::On(const schedule::StatusQuery& m) {

@@ -48,6 +48,9 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   // --- Planner ---
   // The stream is up: sends Register with the teams of this node.
   void OnPlannerUp();
+  // Opens the data plane, if it is not open: a planner that does not send AddressQuery wants the address with Register.
+  // Errors: the transport's.
+  absl::Status OpenNetwork();
   // The stream is down. Running teams continue without the planner.
   void OnPlannerDown();
   // A Prepare is checked here. Programs whose loop must not stand still meanwhile check it elsewhere, for OnPrepare.
@@ -157,6 +160,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void On(const schedule::Drain& m) { SetDrained(m.on); }
   void On(const schedule::Cluster& m) { planner_.SetCluster(m.uuid); }
   void On(const schedule::Ping&) { planner_.Send(schedule::Pong{}); }
+  void On(const schedule::AddressQuery&);
 
   // --- Neighbors ---
   bool HandlePeers();

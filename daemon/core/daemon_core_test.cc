@@ -96,6 +96,19 @@ TEST_F(DaemonCoreTest, JoinsOfATurnAreOneMessage) {
   for (const Process& process : processes_) EXPECT_EQ(process.refused.failure, Failure::kTimedOut);
 }
 
+TEST_F(DaemonCoreTest, ThePlannerIsToldTheAddressWhenItAsks) {
+  transport_.opens = absl::UnavailableError("net_devices=eth9");
+  core_.OnPlannerMessage(schedule::AddressQuery{});
+  const auto refused = Take<schedule::DataAddress>();
+  EXPECT_EQ(refused.worker_address, "");
+  EXPECT_THAT(refused.why.text, Names("net_devices=eth9"));
+  transport_.opens = absl::OkStatus();
+  core_.OnPlannerMessage(schedule::AddressQuery{});
+  EXPECT_EQ(Take<schedule::DataAddress>(), schedule::DataAddress{"fake"});
+  PlannerRestarts();
+  EXPECT_EQ(Take<schedule::Register>().node.worker_address, "fake");
+}
+
 // --- Silence ---
 
 class SilenceTest : public DaemonCoreTest {

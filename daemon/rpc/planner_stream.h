@@ -71,6 +71,8 @@ class PlannerStream final : public PlannerLink {
 
   // Returns the planner that is in use, or tried next.
   const std::string& planner() const { return planners_.current(); }
+  // Returns whether the stream is for planners of 0.2.0.
+  bool is_earlier() const { return !brief_; }
   // Returns whether the planner has sent a message on this stream.
   bool connected() const { return connected_; }
   // Returns the reason why the last stream ended; empty while connected.

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // That a cluster of real processes comes up, works, and goes without a trace.
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "proto/copse/v1/admin.pb.h"
@@ -53,6 +60,40 @@ TEST_F(SmokeTest, EveryCollectiveOnFourNodesWithTwoRanksEach) {
                      .root = 5});
   }
   scenario::ExpectAllSucceed(&cluster_, TeamPrograms("every", {0, 0, 1, 1, 2, 2, 3, 3}, calls, 1), kPatience);
+}
+
+// Returns how many TCP sockets of the process listen.
+size_t ListeningSockets(pid_t pid) {
+  std::set<std::string> listening;  // inodes
+  for (const char* const table : {"/net/tcp", "/net/tcp6"}) {
+    std::ifstream file(absl::StrCat("/proc/", pid, table));
+    for (std::string line; std::getline(file, line);) {
+      const std::vector<std::string> fields = absl::StrSplit(line, ' ', absl::SkipEmpty());
+      constexpr size_t kState = 3, kInode = 9;
+      if (fields.size() > kInode && fields[kState] == "0A")
+        listening.insert(absl::StrCat("socket:[", fields[kInode], "]"));
+    }
+  }
+  const std::filesystem::directory_iterator open(absl::StrCat("/proc/", pid, "/fd"));
+  return static_cast<size_t>(std::count_if(begin(open), end(open), [&](const auto& descriptor) {
+    std::error_code gone;
+    return listening.contains(std::filesystem::read_symlink(descriptor.path(), gone).string());
+  }));
+}
+
+TEST_F(SmokeTest, NoDataPortIsOpenBeforeATeamHasAnEdgeToAnotherNode) {
+  ASSERT_TRUE(cluster_.Start({.nodes = 2}).ok());
+  const auto both = [&] {
+    return std::pair(ListeningSockets(cluster_.DaemonPid(0)), ListeningSockets(cluster_.DaemonPid(1)));
+  };
+  constexpr std::pair<size_t, size_t> kAdminOnly(1, 1);
+  EXPECT_EQ(both(), kAdminOnly);
+  const CallArguments allreduce{.collective = Collective::kAllreduce, .type = ElementType::kDouble, .count = 8192};
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("within", {0, 0}, {kBarrier, allreduce}, 1), kPatience);
+  EXPECT_EQ(both(), kAdminOnly);
+  scenario::ExpectAllSucceed(&cluster_, TeamPrograms("between", {0, 1}, {kBarrier, allreduce}, 1), kPatience);
+  constexpr std::pair<size_t, size_t> kDataToo(2, 2);
+  if (std::getenv("UCX_TLS") == nullptr) EXPECT_EQ(both(), kDataToo);
 }
 
 TEST_F(SmokeTest, ARestartedDaemonHasANewIncarnationAndWorks) {

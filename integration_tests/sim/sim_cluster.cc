@@ -440,11 +440,10 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     daemon::CoreOptions options;
     options.node.name = network_->name(node->number);
     options.node.incarnation = network_->incarnation(node->number);
-    options.node.worker_address = network_->transport(node->number)->LocalAddress();
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
     options.formation_timeout = options_.team_formation_timeout;
-    options.node.features = {schedule::Feature::kDerivedTeams};
+    options.node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kLateAddress};
     if (options_.sub_teams) options.node.features.insert(schedule::Feature::kSubTeams);
     options.node.machine = absl::StrCat("machine", node->number);
     options.node.memory_limit_bytes = options_.memory_limit_bytes;

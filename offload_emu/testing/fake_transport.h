@@ -71,6 +71,7 @@ inline std::vector<RecordAndPayload> RecordsOf(const Bytes& frame) {
 // A transport connected to every peer. Thread-compatible.
 class FakeTransport final : public Transport {
  public:
+  absl::Status Open() override { return opens; }
   std::string LocalAddress() const override { return "fake"; }
   absl::Status Connect(const PeerAddress&) override { return absl::OkStatus(); }
   void Disconnect(Incarnation) override {}
@@ -82,6 +83,7 @@ class FakeTransport final : public Transport {
     sent.emplace_back(peer, std::move(frame));
     return absl::OkStatus();
   }
+  absl::Status opens;          // what Open returns
   bool offers_frames = false;  // calls TakeFrame first, like a network within its callbacks
   bool Progress(TransportSink* sink) override {
     const std::vector<Bytes> frames = std::exchange(to_deliver, {});

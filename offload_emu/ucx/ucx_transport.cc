@@ -52,7 +52,7 @@ class UcxTransport::Impl {
       : options_(options), worker_(std::move(worker)) {}
   ~Impl();
 
-  absl::Status Listen();
+  absl::Status Open();
   const UcxWorker& worker() const { return *worker_; }
   uint64_t dropped_messages() const { return dropped_messages_; }
   absl::Status Connect(const PeerAddress& peer);
@@ -126,7 +126,9 @@ UcxTransport::Impl::~Impl() {
   }
 }
 
-absl::Status UcxTransport::Impl::Listen() {
+absl::Status UcxTransport::Impl::Open() {
+  if (worker_->is_open()) return absl::OkStatus();
+  RETURN_IF_ERROR(worker_->Open());
   ucp_am_handler_param_t param{};
   param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   param.id = kFrameMessageId;
@@ -137,6 +139,7 @@ absl::Status UcxTransport::Impl::Listen() {
 
 absl::Status UcxTransport::Impl::Connect(const PeerAddress& peer) {
   RETURN_IF_ERROR(CheckSeal(peer.worker_address));
+  if (!worker_->is_open()) return absl::FailedPreconditionError("UCX: the network is not open");
   std::unique_ptr<Endpoint>& slot = endpoints_[peer.incarnation];
   if (slot != nullptr && slot->handle != nullptr) return absl::OkStatus();
   slot = std::make_unique<Endpoint>();
@@ -328,6 +331,7 @@ bool UcxTransport::Impl::ReportFailures(TransportSink* sink) {
 }
 
 bool UcxTransport::Impl::Progress(TransportSink* sink) {
+  if (!worker_->is_open()) return false;
   bool any = false;
   progressing_ = sink;
   for (uint32_t i = 0; i < options_.polls && !any; ++i) any = ucp_worker_progress(worker_->get()) > 0;
@@ -342,13 +346,14 @@ UcxTransport::UcxTransport(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 UcxTransport::~UcxTransport() = default;
 
 absl::StatusOr<std::unique_ptr<UcxTransport>> UcxTransport::Create(const UcxTransportOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<UcxWorker> worker, UcxWorker::Open(options.tls, options.net_devices));
-  auto impl = std::make_unique<Impl>(options, std::move(worker));
-  RETURN_IF_ERROR(impl->Listen());
-  return std::unique_ptr<UcxTransport>(new UcxTransport(std::move(impl)));
+  ASSIGN_OR_RETURN(std::unique_ptr<UcxWorker> worker, UcxWorker::Create(options.tls, options.net_devices));
+  return std::unique_ptr<UcxTransport>(new UcxTransport(std::make_unique<Impl>(options, std::move(worker))));
 }
 
-std::string UcxTransport::LocalAddress() const { return Sealed(impl_->worker().address()); }
+absl::Status UcxTransport::Open() { return impl_->Open(); }
+std::string UcxTransport::LocalAddress() const {
+  return impl_->worker().is_open() ? Sealed(impl_->worker().address()) : "";
+}
 absl::Status UcxTransport::Connect(const PeerAddress& peer) { return impl_->Connect(peer); }
 void UcxTransport::Disconnect(Incarnation peer) { impl_->Disconnect(peer); }
 absl::Status UcxTransport::Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) {
@@ -359,6 +364,7 @@ int UcxTransport::event_fd() const { return impl_->worker().event_fd(); }
 uint64_t UcxTransport::dropped_messages() const { return impl_->dropped_messages(); }
 
 absl::StatusOr<bool> UcxTransport::Arm() {
+  if (!impl_->worker().is_open()) return true;
   const ucs_status_t status = ucp_worker_arm(impl_->worker().get());
   if (status == UCS_ERR_BUSY) return false;
   RETURN_IF_ERROR(UcxToStatus(status, "ucp_worker_arm"));

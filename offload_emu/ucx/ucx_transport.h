@@ -28,13 +28,15 @@ struct UcxTransportOptions {
 };
 
 // A UcxTransport owns one UCX context and worker. Single-threaded. Each peer fails on its own: a lost connection is
-// reported once, after the frames that were received over it.
+// reported once, after the frames that were received over it. UCX listens for whoever connects, and believes it, from
+// Open on.
 class UcxTransport final : public PolledTransport {
  public:
-  // Errors: UCX's (UcxToStatus), with the operation that failed.
+  // Finds the devices, and opens none of them. Errors: UCX's (UcxToStatus), with the operation that failed.
   static absl::StatusOr<std::unique_ptr<UcxTransport>> Create(const UcxTransportOptions& options);
   ~UcxTransport() override;
 
+  absl::Status Open() override;
   std::string LocalAddress() const override;
   absl::Status Connect(const PeerAddress& peer) override;
   void Disconnect(Incarnation peer) override;

@@ -47,6 +47,7 @@ UcxTransportOptions OnLoopback() {
 std::unique_ptr<UcxTransport> NewTransport(const UcxTransportOptions& options = OnLoopback()) {
   auto transport = UcxTransport::Create(options);
   EXPECT_TRUE(transport.ok()) << transport.status();
+  EXPECT_TRUE((*transport)->Open().ok());
   return *std::move(transport);
 }
 
@@ -325,6 +326,31 @@ std::set<uint16_t> ListeningPorts() {
     }
   }
   return ports;
+}
+
+TEST(UcxTransportTest, NobodyCanConnectBeforeItIsOpen) {
+  struct : TransportEnd {
+    PolledTransport* polled() const override { return nullptr; }
+  } sink;
+  const std::set<uint16_t> before = ListeningPorts();
+  absl::StatusOr<std::unique_ptr<UcxTransport>> made = UcxTransport::Create(OnLoopback());
+  ASSERT_TRUE(made.ok()) << made.status();
+  UcxTransport& transport = **made;
+  Side peer;
+  const std::set<uint16_t> with_peer = ListeningPorts();
+  EXPECT_EQ(with_peer.size(), before.size() + 1);  // the peer's
+  EXPECT_EQ(transport.LocalAddress(), "");
+  EXPECT_EQ(transport.event_fd(), -1);
+  EXPECT_FALSE(transport.Progress(&sink));
+  EXPECT_TRUE(transport.Arm().value());
+  EXPECT_EQ(transport.Connect({kB, peer->LocalAddress()}).code(), absl::StatusCode::kFailedPrecondition);
+
+  ASSERT_TRUE(transport.Open().ok());
+  const std::string address = transport.LocalAddress();
+  ASSERT_TRUE(transport.Open().ok());  // idempotent
+  EXPECT_EQ(transport.LocalAddress(), address);
+  EXPECT_EQ(ListeningPorts().size(), with_peer.size() + 1);
+  EXPECT_TRUE(transport.Connect({kB, peer->LocalAddress()}).ok());
 }
 
 // A bare socket that listens at the address of a former transport, so that a test decides how connections to that

@@ -63,7 +63,7 @@ void SetDefaults(const std::string& tls) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tls, const std::string& net_devices) {
+absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Create(const std::string& tls, const std::string& net_devices) {
   SetDefaults(tls);
   UcxConfig config;
   RETURN_IF_ERROR(config.Read());
@@ -78,19 +78,28 @@ absl::StatusOr<std::unique_ptr<UcxWorker>> UcxWorker::Open(const std::string& tl
   params.name = "copse";
   RETURN_IF_ERROR(UcxToStatus(ucp_init(&params, config.get(), &worker->context_),
                               "ucp_init (tls=" + tls + ", net_devices=" + net_devices + ")"));
-  ucp_worker_params_t worker_params{};
-  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
-  RETURN_IF_ERROR(
-      UcxToStatus(ucp_worker_create(worker->context_, &worker_params, &worker->worker_), "ucp_worker_create"));
-  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_efd(worker->worker_, &worker->event_fd_), "ucp_worker_get_efd"));
+  return worker;
+}
 
+absl::Status UcxWorker::Open() {
+  if (is_open()) return absl::OkStatus();
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  if (worker_ == nullptr) {
+    RETURN_IF_ERROR(UcxToStatus(ucp_worker_create(context_, &params, &worker_), "ucp_worker_create"));
+  }
+  RETURN_IF_ERROR(ReadAddress());
+  return UcxToStatus(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd");
+}
+
+absl::Status UcxWorker::ReadAddress() {
   ucp_address_t* address = nullptr;
   size_t bytes = 0;
-  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_address(worker->worker_, &address, &bytes), "ucp_worker_get_address"));
-  worker->address_.assign(reinterpret_cast<const char*>(address), bytes);
-  ucp_worker_release_address(worker->worker_, address);
-  return worker;
+  RETURN_IF_ERROR(UcxToStatus(ucp_worker_get_address(worker_, &address, &bytes), "ucp_worker_get_address"));
+  address_.assign(reinterpret_cast<const char*>(address), bytes);
+  ucp_worker_release_address(worker_, address);
+  return absl::OkStatus();
 }
 
 UcxWorker::~UcxWorker() {

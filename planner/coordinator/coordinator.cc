@@ -180,9 +180,28 @@ void Coordinator::OnMessageOf(Node& node, const schedule::FromDaemon& message) {
         if constexpr (std::is_same_v<T, schedule::Stopping>) OnStopping(session, m);
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) sub_teams_.SendTeamIds(session);
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) sub_teams_.OnTeamFormed(node, m);
+        if constexpr (std::is_same_v<T, schedule::DataAddress>) OnDataAddress(node, m);
         if constexpr (std::is_same_v<T, schedule::TeamsHeld>) lost_ends_.OnTeamsHeld(node, m);
       },
       message);
+}
+
+void Coordinator::OnDataAddress(Node& node, const schedule::DataAddress& message) {
+  if (!node.lacks_address()) return;
+  const std::string& name = node.announcement.name;
+  FailureReport why = message.why;
+  if (why.failure == Failure::kNone && message.worker_address.empty()) {
+    why = {Failure::kInternal, "its daemon told an empty address", FailureCause::kFault};
+  }
+  node.asked_for_address = 0;
+  node.announcement.worker_address = message.worker_address;
+  if (why.failure != Failure::kNone) {
+    node.announcement.worker_address.clear();
+    why.text = absl::StrCat("node ", name, " has no address for data: ", why.text);
+    why.node = name;
+  }
+  epochs_.OnAddress(node, why);
+  queries_.OnAddress(node, why);
 }
 
 // --- Ends of streams and daemons ---

@@ -125,6 +125,7 @@ class Coordinator : private TeamListener {
   void ProtocolError(SessionId session, const std::string& what);
   void OnMessageOf(Node& node, const schedule::FromDaemon& message);
   void StreamEnded(SessionId session);  // requires a registered session
+  void OnDataAddress(Node& node, const schedule::DataAddress& message);
   void OnStopping(SessionId session, const schedule::Stopping& message);
 
   State state_;

@@ -113,7 +113,7 @@ absl::Status PlanRun::Open() {
     const auto [it, is_new] = sequences_max.try_emplace(local_ranks, 0);
     if (is_new) it->second = schedule::SequencesPerCall(*call_.plan, local_ranks, shape_.size());
     nodes_.push_back(std::make_unique<SimNode>(&call_, v, &wire_, &cores_));
-    RETURN_IF_ERROR(nodes_.back()->Open(it->second));
+    RETURN_IF_ERROR(nodes_.back()->OpenPort(it->second));
   }
   return absl::OkStatus();
 }

@@ -20,7 +20,7 @@ SimNode::SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* co
       port_(call, node),
       node_call_(MakeNodeCall(call, node, &port_, &clock_)) {}
 
-absl::Status SimNode::Open(uint32_t sequences_max) {
+absl::Status SimNode::OpenPort(uint32_t sequences_max) {
   RETURN_IF_ERROR(node_call_->Prepare());
   return port_.Open(node_call_->window(), sequences_max, this, this, this);
 }

@@ -29,7 +29,7 @@ namespace copse::sim {
 // its part of the call until they have nothing to do. As the Transport of its engine, it charges its thread for the
 // engine's work and passes frames to the wire.
 //
-// Calls follow Open, then the port's LabelFor and SetRemoteLabel for each neighbor and its Settle, then (AddRank |
+// Calls follow OpenPort, then the port's LabelFor and SetRemoteLabel for each neighbor and its Settle, then (AddRank |
 // AddFrame | Turn TakeDone)*, where Turn needs HasWork(). Thread-compatible. All pointers must outlive this object.
 class SimNode final : private emu::Transport, private emu::PortSink, private emu::ControlSink {
  public:
@@ -37,7 +37,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
 
   // Makes the engine and opens its port. `sequences_max` is the result of schedule::SequencesPerCall for the plan and
   // the number of this node's ranks. Errors: those of Expand, Engine::OpenPort and Engine::AddEdge.
-  absl::Status Open(uint32_t sequences_max);
+  absl::Status OpenPort(uint32_t sequences_max);
   // Returns the node's port, whose neighbors' labels the caller exchanges and settles before the first turn.
   NodePort& port() { return port_; }
   const NodePort& port() const { return port_; }

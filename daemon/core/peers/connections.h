@@ -41,6 +41,7 @@ class Connections final : public emu::Transport, private emu::TransportSink {
   size_t size() const { return connections_.size(); }
 
   // --- emu::Transport ---
+  absl::Status Open() override { return network_->Open(); }
   std::string LocalAddress() const override { return network_->LocalAddress(); }
   absl::Status Connect(const emu::PeerAddress& peer) override;
   void Disconnect(Incarnation peer) override;

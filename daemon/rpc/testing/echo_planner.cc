@@ -70,8 +70,8 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
     script_ = std::move(script);
   }
 
-  std::string contents_;                              // guarded by mutex_
-  std::string token_, node_, admin_address_, stops_;  // guarded by mutex_
+  std::string contents_;                                               // guarded by mutex_
+  std::string token_, node_, admin_address_, worker_address_, stops_;  // guarded by mutex_
 
  private:
   grpc::Status AttachBriefly(grpc::ServerContext* context,
@@ -171,6 +171,7 @@ class EchoPlanner::Impl final : public v1::DaemonService::Service {
         token_ = message.register_().node().join_token();
         node_ = message.register_().node().name();
         admin_address_ = message.register_().node().admin_address();
+        worker_address_ = message.register_().node().worker_address();
       } else if (message.has_epoch_query() && message.epoch_query().team() == kDamagedContentTeam) {
         answer.mutable_content()->set_sha256("not this content's name");
       } else if (message.has_epoch_query() && message.epoch_query().team() == kScriptTeam) {
@@ -214,5 +215,6 @@ std::string EchoPlanner::token() const { return impl_->Get(&Impl::token_); }
 std::string EchoPlanner::stops() const { return impl_->Get(&Impl::stops_); }
 std::string EchoPlanner::node() const { return impl_->Get(&Impl::node_); }
 std::string EchoPlanner::admin_address() const { return impl_->Get(&Impl::admin_address_); }
+std::string EchoPlanner::worker_address() const { return impl_->Get(&Impl::worker_address_); }
 
 }  // namespace copse::daemon

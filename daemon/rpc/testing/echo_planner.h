@@ -41,10 +41,11 @@ class EchoPlanner {
   void AnswerWith(std::vector<schedule::ToDaemon> script);
   // The answers to questions for the contents that Register named: "content " for each that is right.
   std::string contents() const;
-  // The latest Register's token, node name, and address of the admin service.
+  // The latest Register's token, node name, and addresses of the admin service and for data.
   std::string token() const;
   std::string node() const;
   std::string admin_address() const;
+  std::string worker_address() const;
   // The daemons' Stopping messages so far: "drains " and "ends ", concatenated.
   std::string stops() const;
 

@@ -2,6 +2,7 @@
 #include "planner/coordinator/state/node_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace copse::coordinator {
 
@@ -40,6 +41,18 @@ bool NodeTable::AllHave(absl::Span<const schedule::TeamNode> members, schedule::
     const Node* node = Live(member);
     return node != nullptr && node->announcement.features.contains(feature);
   });
+}
+
+bool NodeTable::AskForAddresses(absl::Span<const schedule::TeamNode> members) {
+  bool any = false;
+  for (const schedule::TeamNode& member : members) {
+    if (const Node* live = Live(member); live == nullptr || !live->lacks_address()) continue;
+    any = true;
+    Node& node = At(member.name);
+    if (std::exchange(node.asked_for_address, node.session) == node.session) continue;
+    outbox_->Send(node.session, schedule::AddressQuery{});
+  }
+  return any;
 }
 
 void NodeTable::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {

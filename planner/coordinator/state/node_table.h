@@ -33,11 +33,12 @@ struct Session {
 // members of teams; they are away.
 struct Node {
   schedule::NodeAnnouncement announcement;
-  SessionId session = 0;         // 0: no stream
-  std::string from;              // the peer's address of its last stream
-  bool has_registered = false;   // true once it has registered with this coordinator
-  bool all_is_recorded = false;  // true if the store has every decision that the daemon may know
-  bool stopping = false;         // true if the daemon takes no new teams, and ends
+  SessionId session = 0;            // 0: no stream
+  SessionId asked_for_address = 0;  // the session whose daemon was asked
+  std::string from;                 // the peer's address of its last stream
+  bool has_registered = false;      // true once it has registered with this coordinator
+  bool all_is_recorded = false;     // true if the store has every decision that the daemon may know
+  bool stopping = false;            // true if the daemon takes no new teams, and ends
   absl::Time away_since;
   absl::Time lost_at = absl::InfinitePast();  // time at which other daemons last reported it gone
   std::set<TeamId> teams;                     // teams that have this incarnation as a member
@@ -45,6 +46,11 @@ struct Node {
   std::map<TeamId, absl::Time> differs_since;
 
   bool is_connected() const { return session != 0; }
+  // Returns whether the daemon opens its data plane only when it is asked, and has not told its address yet.
+  bool lacks_address() const {
+    return is_connected() && announcement.worker_address.empty() &&
+           announcement.features.contains(schedule::Feature::kLateAddress);
+  }
   // Other daemons may report the loss before the stream ends, but a report from long before concerned another event.
   bool is_lost() const { return session == 0 && lost_at > away_since - absl::Minutes(1); }
 };
@@ -74,6 +80,9 @@ class NodeTable {
   const Node* Live(const schedule::TeamNode& member) const;
   // Returns whether all are connected, and have the feature.
   bool AllHave(absl::Span<const schedule::TeamNode> members, schedule::Feature feature) const;
+
+  // Asks the daemons among them that lack an address for it, once; returns whether there are any.
+  bool AskForAddresses(absl::Span<const schedule::TeamNode> members);
 
   void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);  // if it is connected
   // Records the machine of a member, or of all members, if it is connected.

@@ -29,7 +29,7 @@ namespace copse::coordinator {
 // A Change is an epoch that is planned, and then prepared by the members, and that is not decided.
 struct Change {
   EpochId epoch{0};
-  bool is_told = false;   // false: its plans are being made
+  bool is_told = false;   // false: its plans are being made, or daemons are asked for their addresses
   bool is_quick = false;  // its plans are PlanMaker::QuickPlans', and may be better
   std::vector<std::string> plans;
   std::vector<Join> joins;                             // the joins that a first epoch answers; else empty

@@ -153,13 +153,29 @@ std::vector<std::vector<const Join*>> Epochs::JoinsByMember(const Team& team, co
 
 void Epochs::SendPrepare(Team& team) {
   const TeamId id = team.id();
-  team.change->is_told = true;
   const bool is_first = team.record.epoch == EpochId{0};
   const absl::Duration timeout = is_first ? state_->options.prepare_timeout
                                           : std::min(state_->options.prepare_timeout, state_->options.switch_timeout);
   team.change->timer =
       state_->timers.Set(state_->Now() + timeout, [this, id, timeout] { OnPrepareTimeout(id, timeout); });
+  const bool waits = team.node_count() > 1 && state_->nodes.AskForAddresses(team.record.layout.nodes);
+  if (!waits) SendPrepareNow(team);
+}
 
+void Epochs::OnAddress(const Node& node, const FailureReport& why) {
+  for (const TeamId id : std::set<TeamId>(node.teams)) {
+    Team* team = state_->teams.Find(id);
+    if (team == nullptr || !team->change.has_value() || team->change->is_told || team->change->plans.empty()) continue;
+    if (why.failure != schedule::Failure::kNone) {
+      AbortChange(*team, why);
+    } else if (!state_->nodes.AskForAddresses(team->record.layout.nodes)) {
+      SendPrepareNow(*team);
+    }
+  }
+}
+
+void Epochs::SendPrepareNow(Team& team) {
+  team.change->is_told = true;
   schedule::Prepare prepare;
   prepare.layout = team.record.layout;
   prepare.epoch = team.change->epoch;
@@ -185,7 +201,10 @@ void Epochs::OnPrepareTimeout(TeamId id, absl::Duration timeout) {
   Team& late = state_->teams.At(id);
   std::vector<std::string> silent;
   for (uint32_t i = 0; i < late.node_count(); ++i) {
-    if (late.change->replies.count(i) == 0) silent.push_back(late.record.layout.nodes[i].name);
+    const Node* const node = state_->nodes.Live(late.record.layout.nodes[i]);
+    const bool answers =
+        late.change->is_told ? late.change->replies.contains(i) : node != nullptr && !node->lacks_address();
+    if (!answers) silent.push_back(late.record.layout.nodes[i].name);
   }
   AbortChange(late, {.failure = Failure::kTimedOut,
                      .text = absl::StrCat("no answer to prepare within ", FormatShortDuration(timeout), " from node ",

@@ -46,6 +46,8 @@ class Epochs {
   // team may be requested again without a failure.
   void AbortChange(Team& team, const schedule::FailureReport& why, bool again = false);
 
+  // The node has told its address, unless `why` says that it has none.
+  void OnAddress(const Node& node, const schedule::FailureReport& why);
   void OnPrepareReply(Node& node, const schedule::PrepareReply& message);
   void OnCommitReply(Node& node, const schedule::CommitReply& message);
   void OnEpochQuery(Node& node, const schedule::EpochQuery& message);
@@ -56,7 +58,9 @@ class Epochs {
   void SettlePrepared(Team& team);
 
  private:
-  void SendPrepare(Team& team);  // requires a change that has plans
+  // Requires a change that has plans. Sends it once all daemons have addresses.
+  void SendPrepare(Team& team);
+  void SendPrepareNow(Team& team);
   void OnPrepareTimeout(TeamId id, absl::Duration timeout);
   absl::StatusOr<std::vector<std::string>> Encode(std::vector<schedule::Plan> plans);  // with new ids
   // Returns the joins of each member's ranks, by member; they point into `joins`.

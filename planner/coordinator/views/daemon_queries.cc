@@ -137,8 +137,6 @@ void DaemonQueries::Measure(const std::string& from, const std::string& to, cons
   for (const std::string& name : {from, to}) {
     if (const absl::Status status = CheckConnected(name); !status.ok()) return done(status);
   }
-  const Node& active = state_->nodes.At(from);
-  const Node& passive = state_->nodes.At(to);
   schedule::MeasureQuery query;
   query.query = next_query_++;
   query.pings = limits.pings;
@@ -146,20 +144,43 @@ void DaemonQueries::Measure(const std::string& from, const std::string& to, cons
   query.bulk_bytes_max = limits.bulk_bytes_max;
   query.bulk_ns_max = absl::ToInt64Nanoseconds(limits.bulk_max);
   query.timeout_ns = absl::ToInt64Nanoseconds(limits.timeout);
-  PendingMeasure pending{.from = from, .to = to, .timer = {}, .done = std::move(done)};
+  PendingMeasure pending{.from = from, .to = to, .query = query, .timer = {}, .done = std::move(done)};
   pending.timer = state_->timers.Set(state_->Now() + limits.timeout + kMeasureGrace, [this, id = query.query, from] {
     FinishMeasure(id, absl::DeadlineExceededError(absl::StrCat("node ", from, ": does not answer in time")));
   });
-  measures_.emplace(query.query, std::move(pending));
+  SendMeasure(measures_.emplace(query.query, std::move(pending)).first->second);
+}
+
+void DaemonQueries::SendMeasure(PendingMeasure& measure) {
   const auto peer = [](const Node& node) {
     const schedule::NodeAnnouncement& a = node.announcement;
     return schedule::TeamNode{a.name, a.incarnation, a.worker_address};
   };
+  const Node& active = state_->nodes.At(measure.from);
+  const Node& passive = state_->nodes.At(measure.to);
+  const schedule::TeamNode both[] = {peer(active), peer(passive)};
+  if (state_->nodes.AskForAddresses(both)) return;
+  measure.is_sent = true;
+  schedule::MeasureQuery query = measure.query;
   query.peer = peer(active);
   state_->outbox.Send(passive.session, query);
   query.peer = peer(passive);
   query.active = true;
   state_->outbox.Send(active.session, query);
+}
+
+void DaemonQueries::OnAddress(const Node& node, const schedule::FailureReport& why) {
+  const std::string& name = node.announcement.name;
+  std::vector<uint64_t> unmeasured;
+  for (auto& [id, measure] : measures_) {
+    if (measure.is_sent || (measure.from != name && measure.to != name)) continue;
+    if (why.failure == schedule::Failure::kNone) {
+      SendMeasure(measure);
+    } else {
+      unmeasured.push_back(id);
+    }
+  }
+  for (const uint64_t id : unmeasured) FinishMeasure(id, absl::UnavailableError(why.text));
 }
 
 void DaemonQueries::OnMeasureReply(const Node& node, const schedule::MeasureReply& message) {

@@ -68,6 +68,8 @@ class DaemonQueries {
 
   void OnStatusReply(const Node& node, const schedule::StatusReply& message);
   void OnTraceReply(const Node& node, const schedule::TraceReply& message);
+  // The node has told its address, unless `why` says that it has none.
+  void OnAddress(const Node& node, const schedule::FailureReport& why);
   void OnMeasureReply(const Node& node, const schedule::MeasureReply& message);
   void NodeSilent(const std::string& node);  // ends the queries that wait for a node without stream
 
@@ -92,14 +94,18 @@ class DaemonQueries {
   };
   struct PendingMeasure {
     std::string from, to;
+    schedule::MeasureQuery query;
     TimerId timer;
     std::function<void(const absl::StatusOr<schedule::MeasureReply>&)> done;
+    bool is_sent = false;  // false: a daemon is asked for its address
   };
 
   // Returns NOT_FOUND, or UNAVAILABLE if the node has no stream.
   absl::Status CheckConnected(const std::string& node) const;
   void AskNext(uint64_t query);  // asks the next nodes of a query
   void FinishQuery(uint64_t query);
+  // Sends the queries of a measurement once both daemons have addresses.
+  void SendMeasure(PendingMeasure& measure);
   void FinishTrace(uint64_t query, const absl::StatusOr<TraceAnswer>& answer);
   void FinishMeasure(uint64_t query, const absl::StatusOr<schedule::MeasureReply>& answer);
 
