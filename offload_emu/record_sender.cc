@@ -49,9 +49,21 @@ void RecordSender::MarkDue(Edge* edge) {
   MarkDirty(edge->peer);
 }
 
+bool RecordSender::IsFull(const Edge& edge, uint32_t bytes) {
+  return edge.peer->outbox.full(edge.port->job->job, bytes);
+}
+
+bool RecordSender::MayWake(const Edge& edge) {
+  Sequence* const first = edge.waiting.front();
+  if (first == nullptr) return false;
+  const Descriptor& descriptor = first->descriptors()[first->current];
+  return !IsFull(edge, descriptor.op == OpCode::kGet ? 0 : descriptor.bytes);
+}
+
 bool RecordSender::MaySend(Edge* edge, const Descriptor& descriptor) {
-  if (edge->remote == kNoLabel || edge->peer->outbox.full()) return false;
-  if (descriptor.op == OpCode::kGet) return edge->gets_outstanding < kGetsPerEdgeMax;
+  const bool is_get = descriptor.op == OpCode::kGet;
+  if (edge->remote == kNoLabel || IsFull(*edge, is_get ? 0 : descriptor.bytes)) return false;
+  if (is_get) return edge->gets_outstanding < kGetsPerEdgeMax;
   if (!edge->port->has_calls()) return true;
   const uint64_t call = NearestCall(edge->port->finished(), descriptor.sequence);
   if (edge->credit.MaySend(call)) return true;
@@ -97,7 +109,8 @@ Record RecordSender::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
 
 uint8_t* RecordSender::AppendRecord(Edge* edge, const Record& record, uint32_t payload_bytes) {
   MarkDirty(edge->peer);
-  return edge->peer->outbox.Append(record, payload_bytes);
+  const ReadyJob& job = *edge->port->job;
+  return edge->peer->outbox.Append({job.job, job.weight}, record, payload_bytes);
 }
 
 bool RecordSender::SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload) {
@@ -155,7 +168,9 @@ void RecordSender::Answer(Edge* edge, const GetRequest& request) {
 void RecordSender::SendDue(Edge* edge) {
   Port* port = edge->port;
   size_t answered = 0;
-  while (answered < edge->requests.size() && !edge->peer->outbox.full()) Answer(edge, edge->requests[answered++]);
+  while (answered < edge->requests.size() && !IsFull(*edge, edge->requests[answered].bytes)) {
+    Answer(edge, edge->requests[answered++]);
+  }
   edge->requests.erase(edge->requests.begin(), edge->requests.begin() + static_cast<ptrdiff_t>(answered));
   if (edge->credit.ask_due()) {
     const uint16_t call = edge->credit.TakeAsk();
@@ -183,7 +198,7 @@ void RecordSender::Flush() {
   for (Peer* peer : flushing_) {
     peer->dirty = false;
     SendDue(peer);
-    const bool was_full = peer->outbox.full();
+    const bool was_full = peer->outbox.has_full();
     Outbox::SentFrames sent;
     const absl::Status status = peer->outbox.Flush(transport_, &sent);
     if (trace_.ring() != nullptr && sent.frames > 0) {
@@ -205,8 +220,10 @@ void RecordSender::Flush() {
     } else if (peer->edges.empty()) {
       idle_.push_back(peer->incarnation);
     }
-    if (was_full && !peer->outbox.full()) {
-      for (Edge* edge : peer->edges) WakeWaiting(edge);
+    if (was_full && (sent.frames > 0 || !status.ok())) {
+      for (Edge* edge : peer->edges) {
+        if (MayWake(*edge)) WakeWaiting(edge);
+      }
     }
   }
   flushing_.clear();

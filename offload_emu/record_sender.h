@@ -61,6 +61,8 @@ class RecordSender {
   // Sends a long record without the outbox, which saves a copy of its payload. Returns false if it was not sent, and
   // has to go through the outbox.
   bool SendAtOnce(Edge* edge, const Record& record, const uint8_t* payload);
+  // Takes the edge's record back that was appended last, with so much payload.
+  void Retract(Edge* edge, uint32_t payload_bytes) { edge->peer->outbox.Retract(edge->port->job->job, payload_bytes); }
   // Lets Flush send the edge's credit, ask and answers, once its label is known.
   void MarkDue(Edge* edge);
 
@@ -77,6 +79,10 @@ class RecordSender {
   void CheckInvariants() const;
 
  private:
+  // Returns whether the edge's job must not append a record with so much payload to the outbox now.
+  static bool IsFull(const Edge& edge, uint32_t bytes);
+  // Returns whether the outbox has room for what has waited longest at the edge.
+  static bool MayWake(const Edge& edge);
   void MarkDirty(Peer* peer);
   void SendDue(Peer* peer);
   void SendDue(Edge* edge);

@@ -267,7 +267,7 @@ SequenceRunner::StepOutcome SequenceRunner::RunTransfer(Sequence* sequence, cons
     uint8_t* payload = sender_->AppendRecord(edge, record, record.bytes);
     if (record.bytes > 0) std::memcpy(payload, source, record.bytes);
     if (AnyMemoryLost() && UsesLostMemory(port, descriptor)) {
-      edge->peer->outbox.Retract(record.bytes);
+      sender_->Retract(edge, record.bytes);
       return StepOutcome::kLost;
     }
   }

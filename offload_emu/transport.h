@@ -23,6 +23,9 @@ struct PeerAddress {
   std::string node = {};       // the daemon must prove that it is this node, where identities are configured
 };
 
+// Longer frames are bulk, which a transport may carry apart from short ones.
+inline constexpr uint32_t kShortFrameBytesMax = 4095;
+
 // A TransportSink receives frames and losses of peers. It is called from Transport::Progress only, never from within
 // Send.
 class TransportSink {

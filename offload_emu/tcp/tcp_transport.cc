@@ -396,7 +396,7 @@ absl::Status TcpTransport::Impl::Send(Incarnation incarnation, absl::Span<const 
   if (!peer->down.ok()) return peer->down;
   const size_t bytes = head.size() + body.size();
   CHECK_LE(bytes, kFrameBytesMax);
-  const bool is_short = bytes < options_.bulk_bytes_min;
+  const bool is_short = bytes <= options_.short_bytes_max;
   // If nothing went over the bulk lane, the short one keeps the order.
   const bool may_overtake = behind && peer->LaneOf(LaneKind::kBulk).lane.queued() > 0;
   const LaneKind kind = is_short && !may_overtake ? LaneKind::kShort : LaneKind::kBulk;

@@ -27,7 +27,7 @@ struct TcpTransportOptions {
   std::shared_ptr<const TlsIdentity> identity;
   bool encrypt = false;                              // false: frames are authenticated and can be read by others
   LaneLimits limits = {};                            // of each lane to a peer
-  uint32_t bulk_bytes_min = 4096;                    // longer frames go over the bulk lane
+  uint32_t short_bytes_max = kShortFrameBytesMax;    // longer frames go over the bulk lane
   std::array<uint8_t, kLaneCount> dscp = {18, 10};   // of each LaneKind's packets: AF21 and AF11 (RFC 4594)
   absl::Duration first_contact = absl::Seconds(10);  // a peer whose address refuses connections for so long is down
   absl::Duration hello_timeout = absl::Seconds(10);  // from a connection to its hello

@@ -77,6 +77,8 @@ class FakeTransport final : public Transport {
   void Disconnect(Incarnation) override {}
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body) override {
     if (!answer.ok()) return answer;
+    if (head.size() + body.size() > kShortFrameBytesMax && !answer_to_long.ok()) return answer_to_long;
+    if (sent.size() >= frames_max) return absl::ResourceExhaustedError("frames_max");
     Bytes frame(head.begin(), head.end());
     frame.insert(frame.end(), body.begin(), body.end());
     if (AnyMemoryLost() && IsMemoryLost(body.data(), body.size())) return absl::DataLossError("body");
@@ -108,7 +110,9 @@ class FakeTransport final : public Transport {
   std::vector<std::pair<Incarnation, Bytes>> sent;
   std::vector<Bytes> to_deliver;
   std::vector<Incarnation> to_lose;
-  absl::Status answer;  // returned by every Send
+  absl::Status answer;           // returned by every Send
+  absl::Status answer_to_long;   // returned by every Send of a frame that is not short
+  size_t frames_max = SIZE_MAX;  // in `sent`; more: RESOURCE_EXHAUSTED
 };
 
 }  // namespace copse::emu
