@@ -240,7 +240,10 @@ absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
 // Certificate and key of gRPC's connections are watched by gRPC.
 void Daemon::RereadIdentity() {
   if (identity_ == nullptr) return;
-  worker_->Post([identity = identity_] { identity->Reread(); });  // warns of a certificate that ends soon
+  worker_->Post([this] {
+    identity_->Reread();  // warns of a certificate that ends soon
+    mailbox_->Post([this] { planner_stream_->CheckPlanners(); });
+  });
   if (data_identity_ == nullptr) return;
   data_identity_->Reread(
       [this](std::shared_ptr<const emu::TlsIdentity> identity) { tcp_->UseIdentity(std::move(identity)); });

@@ -81,14 +81,16 @@ class Authorizer::RefusalLog {
   std::map<std::pair<std::string, std::string>, absl::Time> next_ ABSL_GUARDED_BY(mutex_);
 };
 
+PeerCertificate ShownBy(const grpc::AuthContext* proven) {
+  if (proven == nullptr) return {};
+  return {.certificate = Property(*proven, "x509_pem_cert"), .chain = Property(*proven, "x509_pem_cert_chain")};
+}
+
 Caller CallerOf(const grpc::ServerContextBase& context, const LocalSockets& sockets) {
   Caller caller;
   caller.peer = context.peer();
   if (absl::StartsWith(caller.peer, kSocketPeer)) caller.local = LocalUserOf(caller.peer, sockets);
-  const std::shared_ptr<const grpc::AuthContext> proven = context.auth_context();
-  if (proven == nullptr) return caller;
-  caller.certificate.certificate = Property(*proven, "x509_pem_cert");
-  caller.certificate.chain = Property(*proven, "x509_pem_cert_chain");
+  caller.certificate = ShownBy(context.auth_context().get());
   return caller;
 }
 

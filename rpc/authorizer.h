@@ -40,6 +40,8 @@ struct LocalSockets {
   std::string view;   // owners, who are viewers of others' teams
 };
 
+// Returns what the other end of a connection has shown; empty for a null or a plain one.
+PeerCertificate ShownBy(const grpc::AuthContext* proven);
 Caller CallerOf(const grpc::ServerContextBase& context, const LocalSockets& sockets = {});
 
 // A Principal is a caller that was let in.

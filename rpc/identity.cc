@@ -370,8 +370,8 @@ absl::Status Identity::CheckSigned(const PeerCertificate& client) const {
   return Judge(client, X509_PURPOSE_ANY, Judged::kSignaturesAlone).status();
 }
 
-absl::Status Identity::StillBelieves(const PeerCertificate& client) const {
-  return Judge(client, X509_PURPOSE_SSL_CLIENT, Judged::kAgain).status();
+absl::Status Identity::StillBelieves(const PeerCertificate& peer, bool as_client) const {
+  return Judge(peer, as_client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER, Judged::kAgain).status();
 }
 
 absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as_client) const {

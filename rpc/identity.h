@@ -73,9 +73,9 @@ class Identity : public std::enable_shared_from_this<Identity> {
   // Returns who the peer is. UNAUTHENTICATED unless it has a certificate that is valid now, signed by an authority of
   // tls_ca, not revoked, and of this program's domain. `as_client`: the peer is the client of its connection.
   absl::StatusOr<CheckedPeer> Check(const PeerCertificate& peer, bool as_client) const;
-  // Checks again, for a new list or authority, a client that Check believed when its connection began. Neither its
-  // certificate's end nor a list's counts: it has proven who it is.
-  absl::Status StillBelieves(const PeerCertificate& client) const;
+  // Checks again, for a new list or authority, a peer that Check believed when its connection began. Neither its
+  // certificate's end nor a list's counts: it has proven who it is. `as_client`: as in Check.
+  absl::Status StillBelieves(const PeerCertificate& peer, bool as_client = true) const;
   // UNAUTHENTICATED unless an authority of tls_ca has signed the client's certificate, be it revoked or too old.
   absl::Status CheckSigned(const PeerCertificate& client) const;
   // Returns a number that grows when Check may judge otherwise than before because of the files: another authority, or

@@ -101,6 +101,17 @@ class RevocationTest(unittest.TestCase):
         again[0].stdin.close()
         self.assertEqual({"n1", "n2"}, {node for node, state in self.states().items() if state == "ready"})
 
+    def test_daemons_leave_a_revoked_planner_and_their_teams_go_on(self):
+        ranks = self.team("all", *NODES)
+        revoked = time.monotonic()
+        self.authority.run("revoke", "planner", "p0")
+        daemons = self.processes.processes[1:1 + len(NODES)]
+        until("all daemons to leave it", lambda: all("is revoked" in self.log(daemon) for daemon in daemons))
+        self.assertLess(time.monotonic() - revoked, REVOKED_WITHIN_S)
+        self.call(ranks, 1000)
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "done\n")
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

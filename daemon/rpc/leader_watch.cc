@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "daemon/rpc/planner_channel.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "rpc/authorizer.h"
+#include "rpc/identity.h"
 
 namespace copse::daemon {
 namespace {
@@ -38,6 +41,18 @@ class LeaderWatch::LeaderStream final : public grpc::ClientReadReactor<v1::Leade
     StartCall();
   }
 
+  // Returns what the planner has shown; empty before it has answered, and without TLS.
+  rpc::PeerCertificate planner() {
+    MutexLock lock(&mutex_);
+    return planner_;
+  }
+
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (!ok) return;
+    MutexLock lock(&mutex_);
+    planner_ = rpc::ShownBy(context_.auth_context().get());
+  }
+
   void OnReadDone(bool ok) override {
     if (!ok) return;  // OnDone follows
     mailbox_->Post([owner = owner_, leader = incoming_] {
@@ -64,6 +79,7 @@ class LeaderWatch::LeaderStream final : public grpc::ClientReadReactor<v1::Leade
   v1::Leader incoming_;
   Mutex mutex_;
   CondVar done_changed_;
+  rpc::PeerCertificate planner_ ABSL_GUARDED_BY(mutex_);
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -81,6 +97,16 @@ void LeaderWatch::Tick(absl::Time now, const std::function<std::string()>& addre
   if (!channel.ok()) return OnEnd();
   stream_ = std::make_unique<LeaderStream>(this, mailbox_);
   stream_->Start(*channel);
+}
+
+void LeaderWatch::CheckPlanner() {
+  if (stream_ == nullptr) return;
+  const rpc::PeerCertificate planner = stream_->planner();
+  if (planner.certificate.empty()) return;
+  const absl::Status believed = access_.identity->StillBelieves(planner, /*as_client=*/false);
+  if (believed.ok()) return;
+  COPSE_LOG(kWarning, "planner ", asked_, ": ", believed.message());
+  OnEnd();
 }
 
 void LeaderWatch::Restart() {

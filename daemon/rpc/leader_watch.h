@@ -35,6 +35,8 @@ class LeaderWatch {
   const std::string& asked() const { return asked_; }
   // Notes the number of the leader that is in use. It may be lower than an earlier one's: etcd was restored.
   void Heard(uint64_t number) { number_ = number; }
+  // Ends the stream if the planner's certificate is not believed any more.
+  void CheckPlanner();
   // Ends the stream; another one begins at once.
   void Restart();
 

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "daemon/rpc/planner_channel.h"
 #include "proto/copse/v1/daemon_service.grpc.pb.h"
+#include "rpc/authorizer.h"
 #include "rpc/control_conversion.h"
 #include "rpc/credentials.h"
 #include "rpc/identity.h"
@@ -166,9 +167,21 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
 
   void Cancel() { context_.TryCancel(); }
 
+  // Returns what the planner has shown; empty before it has answered, and without TLS.
+  rpc::PeerCertificate planner() {
+    MutexLock lock(&mutex_);
+    return planner_;
+  }
+
   bool Flushed() {
     MutexLock lock(&mutex_);
     return ended_ || (outgoing_.empty() && !encoding_);
+  }
+
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (!ok) return;
+    MutexLock lock(&mutex_);
+    planner_ = rpc::ShownBy(context_.auth_context().get());
   }
 
   void OnReadDone(bool ok) override {
@@ -300,6 +313,7 @@ class PlannerStream::Stream final : public grpc::ClientBidiReactor<v1::FromDaemo
   bool encoding_ ABSL_GUARDED_BY(mutex_) = false;                // the worker encodes a message
   // Contents that Register has named, by SHA-256, until the planner answers it.
   std::map<std::string, v1::TeamContent> reported_ ABSL_GUARDED_BY(mutex_);
+  rpc::PeerCertificate planner_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
 };
@@ -354,6 +368,19 @@ void PlannerStream::Send(const schedule::FromDaemon& message) {
 }
 
 bool PlannerStream::Flushed() const { return stream_ == nullptr || stream_->Flushed(); }
+
+void PlannerStream::CheckPlanners() {
+  const rpc::Identity* const identity = options_.access.identity.get();
+  if (identity == nullptr || checked_ == identity->generation()) return;
+  checked_ = identity->generation();
+  watch_.CheckPlanner();
+  if (stream_ == nullptr) return;
+  const rpc::PeerCertificate planner = stream_->planner();
+  if (planner.certificate.empty()) return;
+  if (const absl::Status believed = identity->StillBelieves(planner, /*as_client=*/false); !believed.ok()) {
+    Leave(believed);
+  }
+}
 
 void PlannerStream::OnUnreadable(const absl::Status& why) {
   COPSE_LOG(kError, "planner ", planners_.current(), ": unreadable message: ", why.message());

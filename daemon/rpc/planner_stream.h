@@ -71,6 +71,10 @@ class PlannerStream final : public PlannerLink {
 
   // Returns the planner that is in use, or tried next.
   const std::string& planner() const { return planners_.current(); }
+  // Ends streams to planners whose certificates are not believed any more: it is called when the identity's files have
+  // been read again.
+  void CheckPlanners();
+
   // Returns whether the stream is for planners of 0.2.0.
   bool is_earlier() const { return !brief_; }
   // Returns whether the planner has sent a message on this stream.
@@ -119,6 +123,7 @@ class PlannerStream final : public PlannerLink {
   bool connected_ = false;
   bool brief_ = true;     // the next stream is AttachBriefly; false: Attach, which earlier planners have
   bool refused_ = false;  // the planner has refused the daemon on this stream
+  uint64_t checked_ = 0;  // Identity::generation, by which the planners were checked last
   std::string trouble_;
   absl::Duration prepare_max_;
 };
