@@ -28,17 +28,20 @@ QuotaLimits LimitOf(Resource resource, QuotaAmount amount) {
 
 TEST(AccountsTest, AGreedyUserLeavesTheKeptPartForOthers) {
   Accounts accounts;
-  accounts.SetShare(Resource::kRegionBytes, {.limit = 800, .floor = 100});
+  accounts.SetShare(Resource::kRegionBytes, {.limit = 800, .floor = 100, .least = 20});
   const auto greedy = accounts.Open(kGreedy, "a"), modest = accounts.Open(kModest, "b");
   const auto most = greedy->Take(Resource::kRegionBytes, 700);
   ASSERT_TRUE(most.ok());
   EXPECT_THAT(greedy->Take(Resource::kRegionBytes, 1).status(),
               FailsWith(kExhausted, "uid=1000", "used=700", "used by all=700", "limit=800", "wanted=1"));
-  EXPECT_THAT(modest->Take(Resource::kRegionBytes, 101).status(), FailsWith(kExhausted, "used=0"));
-  const auto little = modest->Take(Resource::kRegionBytes, 100);
-  EXPECT_TRUE(little.ok());
-  EXPECT_EQ(accounts.used(Resource::kRegionBytes), 800u);
-  EXPECT_THAT(accounts.Open(3000, "")->Take(Resource::kRegionBytes).status(), FailsWith(kExhausted, "used by all=800"));
+  EXPECT_THAT(modest->Take(Resource::kRegionBytes, 51).status(), FailsWith(kExhausted, "used=0"));
+  std::vector<Account::Holding> little;
+  little.push_back(*modest->Take(Resource::kRegionBytes, 50));
+  little.push_back(*accounts.Open(3000, "")->Take(Resource::kRegionBytes, 25));
+  little.push_back(*accounts.Open(4000, "")->Take(Resource::kRegionBytes, 20));
+  EXPECT_EQ(accounts.used(Resource::kRegionBytes), 795u);
+  EXPECT_THAT(accounts.Open(5000, "")->Take(Resource::kRegionBytes, 6).status(),
+              FailsWith(kExhausted, "used by all=795"));
   EXPECT_EQ(accounts.refused(Resource::kRegionBytes), 3u);
   EXPECT_EQ(accounts.refused(Resource::kTeams), 0u);
   accounts.CheckInvariants();

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/accounts/fair_share.h"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "gtest/gtest.h"
 
 namespace copse::daemon {
 namespace {
 
 TEST(FairShareTest, AGreedyUserLeavesAnEighthForOthers) {
-  const FairShare share{.limit = 16, .floor = 2};
+  const FairShare share{.limit = 16, .floor = 2, .least = 2};
   uint64_t greedy = 0;
   while (share.Allows(greedy, greedy)) ++greedy;
   EXPECT_EQ(greedy, 14u);
@@ -18,10 +22,40 @@ TEST(FairShareTest, AGreedyUserLeavesAnEighthForOthers) {
 }
 
 TEST(FairShareTest, WhatIsFreeIsAnybodys) {
-  const FairShare share{.limit = 16, .floor = 2};
+  const FairShare share{.limit = 16, .floor = 2, .least = 2};
   EXPECT_TRUE(share.Allows(13, 13));
   EXPECT_TRUE(share.Allows(6, 13));
   EXPECT_FALSE(share.Allows(6, 14));
+}
+
+// Returns what further users get, each as much as it may, beside one who has all that it may have.
+std::vector<uint64_t> AmountsOfFurtherUsers(const FairShare& share) {
+  uint64_t used = share.most();
+  std::vector<uint64_t> amounts;
+  while (share.Allows(0, used)) {
+    uint64_t amount = 1;
+    while (share.Allows(amount, used + amount)) ++amount;
+    used += amount;
+    amounts.push_back(amount);
+  }
+  return amounts;
+}
+
+TEST(FairShareTest, OneUserAfterTheOtherFindsHalfOfWhatThereWasOrTheLeast) {
+  const FairShare memory{.limit = 1024, .floor = 128, .least = 16, .kept_eighths = 2};
+  EXPECT_EQ(memory.most(), 768u);
+  EXPECT_EQ(AmountsOfFurtherUsers(memory), (std::vector<uint64_t>{128, 64, 32, 16, 16}));
+  const FairShare teams{.limit = 1024, .floor = 128, .least = 2};
+  EXPECT_EQ(AmountsOfFurtherUsers(teams), (std::vector<uint64_t>{64, 32, 16, 8, 4, 2, 2}));
+  const FairShare clients{.limit = 1024, .floor = 4, .least = 4};
+  EXPECT_EQ(AmountsOfFurtherUsers(clients), std::vector<uint64_t>(32, 4));
+}
+
+TEST(FairShareTest, WhatIsGivenBackIsKeptAgain) {
+  const FairShare memory{.limit = 1024, .floor = 128, .least = 16, .kept_eighths = 2};
+  EXPECT_FALSE(memory.Allows(700, 700 + 128)) << "a greedy user has given some back, and another has the floor";
+  EXPECT_TRUE(memory.Allows(0, 700 + 128, 98)) << "who has nothing finds as much as is left for further ones";
+  EXPECT_FALSE(memory.Allows(0, 700 + 128, 99));
 }
 
 TEST(FairShareTest, ASmallLimitIsNotDivided) {
@@ -31,7 +65,7 @@ TEST(FairShareTest, ASmallLimitIsNotDivided) {
 }
 
 TEST(FairShareTest, AmountsAreKeptInWholeUnits) {
-  const FairShare share{.limit = 1700, .floor = 200, .unit = 100};
+  const FairShare share{.limit = 1700, .floor = 200, .least = 200, .unit = 100};
   EXPECT_EQ(share.kept(), 200u);
   EXPECT_TRUE(share.Allows(0, 0, 1500));
   EXPECT_FALSE(share.Allows(0, 0, 1501));

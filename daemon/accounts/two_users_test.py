@@ -400,9 +400,9 @@ class TwoUsers(unittest.TestCase):
             self.assertIn(part, why)
         row = self.quota("--user", str(GREEDY))[0]
         self.assertEqual(row["teams"], count)
-        self.assertGreater(row["bytes_reserved"], 13 * MIB)
-        self.assertLessEqual(row["bytes_reserved"], 14 * MIB)
-        self.assertEqual(row["limits"]["memory"], 14 * MIB)
+        self.assertGreater(row["bytes_reserved"], 11 * MIB)
+        self.assertLessEqual(row["bytes_reserved"], 12 * MIB)
+        self.assertEqual(row["limits"]["memory"], 12 * MIB)
         self.check_that_the_other_user_forms_a_team()
         self.assertGreater(self.counters()["quota.refused.memory"], 0)
         greedy.kill()

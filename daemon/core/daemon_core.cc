@@ -25,9 +25,11 @@ namespace {
 // between.
 constexpr uint64_t kTurnBytes = 256 * 1024;
 
-// A user can have so many teams although others have all the rest: at least this, and the kept part of the limit, since
-// each rank of a node counts while it waits for its team.
+// Users with little have so many teams at least, and up to the kept part of the limit, since each rank of a node counts
+// while it waits for its team.
 constexpr uint64_t kTeamsFloorMin = 2;
+// An eighth is kept for the first user who has nothing yet, and another one for those after it.
+constexpr uint64_t kMemoryKeptEighths = 2;
 
 }  // namespace
 
@@ -52,9 +54,13 @@ DaemonCore::DaemonCore(const Clock* clock, emu::Transport* transport, PlannerLin
       silence_(&neighbors_, &planner_, &registry_.teams()),
       last_progress_(clock->Now()) {
   accounts_.SetShare(Resource::kTeams, {.limit = options_.teams_max,
-                                        .floor = std::max(options_.teams_max / FairShare::kKeptPart, kTeamsFloorMin)});
+                                        .floor = std::max(options_.teams_max / FairShare::kKeptPart, kTeamsFloorMin),
+                                        .least = kTeamsFloorMin});
   const uint64_t memory = options_.memory_limit_bytes;
-  accounts_.SetShare(Resource::kMemory, {.limit = memory, .floor = memory / FairShare::kKeptPart});
+  accounts_.SetShare(Resource::kMemory, {.limit = memory,
+                                         .floor = memory / FairShare::kKeptPart,
+                                         .least = memory / FairShare::kLeastPart,
+                                         .kept_eighths = kMemoryKeptEighths});
   accounts_.SetRules(options_.quotas);
 }
 

@@ -42,12 +42,16 @@ void Refuse(int socket, const std::string& why) {
   COPSE_LOG(kWarning, why);
 }
 
+// Each user may have a client a core, and its port, as long as any are left.
+uint64_t ClientsFloor() { return std::max(std::thread::hardware_concurrency(), 1u); }
+
 // Memory of ports is kept for users with little in whole ports of the usual size.
 FairShare ShareOfPorts(const AttachOptions& options) {
   const uint64_t usual = ring::Lay(options.dq_entries, options.eq_entries, options.data_bytes).total_bytes;
   FairShare share{.limit = options.ports_bytes_max, .unit = usual};
   if (share.limit == 0) share.limit = options.clients_max * usual;
   share.floor = share.kept();
+  share.least = std::min(share.floor, ClientsFloor() * usual);
   return share;
 }
 
@@ -61,7 +65,7 @@ AttachServer::AttachServer(const Clock* clock, Poller* poller, DaemonCore* core,
       next_check_(clock->Now() + kCheckEvery) {
   Accounts& accounts = core->accounts();
   accounts.SetShare(Resource::kClients,
-                    {.limit = options_.clients_max, .floor = std::max(std::thread::hardware_concurrency(), 1u)});
+                    {.limit = options_.clients_max, .floor = ClientsFloor(), .least = ClientsFloor()});
   accounts.SetShare(Resource::kClientMemory, ShareOfPorts(options_));
   ShareRegions(options_.regions, &accounts);
 }

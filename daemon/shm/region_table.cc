@@ -31,7 +31,9 @@ void ShareRegions(const RegionLimits& limits, Accounts* accounts) {
   for (const auto& [resource, limit] : {std::pair(Resource::kRegions, uint64_t{limits.all_max}),
                                         std::pair(Resource::kRegionBytes, limits.all_bytes_max),
                                         std::pair(Resource::kSparseBytes, limits.all_sparse_max)}) {
-    accounts->SetShare(resource, {.limit = limit, .floor = limit / FairShare::kKeptPart});
+    accounts->SetShare(resource, {.limit = limit,
+                                  .floor = limit / FairShare::kKeptPart,
+                                  .least = std::max<uint64_t>(1, limit / FairShare::kLeastPart)});
   }
 }
 

@@ -107,7 +107,8 @@ TEST_F(RegionTableTest, AUserWhoTakesAllBytesLeavesSomeForOthers) {
               testing::FailsWith(absl::StatusCode::kResourceExhausted, "uid=1000", "used=8192", "limit=16384"));
   ASSERT_TRUE(greedy.Register(memory_, 6144).ok());
   EXPECT_EQ(all.used(Resource::kRegions), 2u) << "a refusal takes nothing";
-  EXPECT_TRUE(modest.Register(memory_, 2048).ok());
+  EXPECT_TRUE(modest.Register(memory_, 1024).ok());
+  EXPECT_TRUE(RegionTable(data_, sizeof(data_), limits, all.Open(3000, "")).Register(memory_, 512).ok());
 }
 
 TEST_F(RegionTableTest, MemoryWithoutItsPagesIsBounded) {
