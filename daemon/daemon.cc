@@ -124,6 +124,13 @@ std::string ReachableAddress(const std::string& listening, const std::string& no
   return listening;
 }
 
+// Returns the path of the administrators' socket, beside that of clients; empty: that is no path.
+std::string AdminSocket(const std::vector<std::string>& sockets) {
+  const auto path =
+      std::find_if(sockets.begin(), sockets.end(), [](const std::string& name) { return name[0] != '@'; });
+  return path == sockets.end() ? "" : *path + ".admin";
+}
+
 absl::Status CheckName(const SpiffeId& id, const Settings& settings) {
   if (id.name == settings.node) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings.tls.certificate,
@@ -250,9 +257,13 @@ void Daemon::RereadIdentity() {
 }
 
 absl::Status Daemon::OpenControl() {
-  ASSIGN_OR_RETURN(admin_server_,
-                   AdminServer::Start({settings_.admin_listen, settings_.insecure, identity_}, mailbox_.get(),
-                                      [this](bool latencies) { return Status(latencies); }));
+  ASSIGN_OR_RETURN(admin_server_, AdminServer::Start(
+                                      {.listen = settings_.admin_listen,
+                                       .socket = AdminSocket(settings_.sockets),
+                                       .insecure = settings_.insecure,
+                                       .identity = identity_},
+                                      mailbox_.get(), [this](bool latencies) { return Status(latencies); },
+                                      [this](const JobChange& change) { return ChangeJob(change); }));
   CoreOptions options;
   options.node = Announcement();
   options.heartbeat = settings_.live.heartbeat;
@@ -272,6 +283,18 @@ absl::Status Daemon::OpenControl() {
   ASSIGN_OR_RETURN(planner_stream_,
                    PlannerStream::Create(&clock_, mailbox_.get(), worker_.get(), this, stream, incarnation_));
   return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> Daemon::ChangeJob(const JobChange& change) {
+  Accounts& accounts = core_->accounts();
+  if (change.begins) {
+    RETURN_IF_ERROR(accounts.BeginJob(change.uid, change.job, change.exclusive));
+    return 0;
+  }
+  accounts.EndJob(change.uid, change.job);
+  const uint32_t ended = attach_server_->EndJob(change.uid, change.job);
+  COPSE_LOG(kInfo, "job ", change.job, " has ended (uid=", change.uid, ", clients=", ended, ")");
+  return ended;
 }
 
 absl::Status Daemon::OpenClients() {

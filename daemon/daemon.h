@@ -91,6 +91,8 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   void RereadIdentity();
   absl::Status OpenClients();
   absl::Status OpenControl();
+  // Returns how many sessions it has ended.
+  absl::StatusOr<uint32_t> ChangeJob(const JobChange& change);
   schedule::NodeAnnouncement Announcement() const;
   NodeStatus Status(bool latencies) const;
   void AddCounters(schedule::DaemonStatus* status) const;

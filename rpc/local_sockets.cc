@@ -97,6 +97,7 @@ LocalSockets LocalSocketsIn(const std::string& folder) {
 absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Open(const LocalSockets& sockets) {
   std::unique_ptr<LocalListener> opened(new LocalListener);
   for (const auto& [path, mode] : {std::pair{sockets.admin, kAdminMode}, {sockets.view, kViewMode}}) {
+    if (path.empty()) continue;
     ASSIGN_OR_RETURN(UniqueFd listener, ListenOn(path, mode));
     opened->listeners_.emplace_back(std::move(listener), path);
   }

@@ -29,8 +29,8 @@ LocalSockets LocalSocketsIn(const std::string& folder);
 // gRPC itself tells nothing of a Unix socket's peer.
 class LocalListener {
  public:
-  // Listens on both sockets: admin.sock has mode 0660 and group copse-admin, view.sock 0666. Files that no program
-  // listens on are replaced. Errors name the path: UNAVAILABLE if another program listens there, else errno's.
+  // Listens on those that have names: admin.sock has mode 0660 and group copse-admin, view.sock 0666. Files that no
+  // program listens on are replaced. Errors name the path: UNAVAILABLE if another program listens there, else errno's.
   static absl::StatusOr<std::unique_ptr<LocalListener>> Open(const LocalSockets& sockets);
   // Removes the sockets. Connections stay with the server.
   ~LocalListener();

@@ -57,6 +57,8 @@ constexpr MethodRow kRows[] = {
     {.method = "/copse.v1.NodeAdminService/Ping", .people = kViewer, .planner = true},
     {.method = "/copse.v1.NodeAdminService/Version", .people = kViewer, .planner = true},
     {.method = "/copse.v1.NodeAdminService/Status", .people = kViewer, .planner = true},
+    {.method = "/copse.v1.NodeAdminService/BeginJob", .people = kOperator, .changes = true},
+    {.method = "/copse.v1.NodeAdminService/EndJob", .people = kOperator, .changes = true},
 };
 
 }  // namespace

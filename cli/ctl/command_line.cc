@@ -42,6 +42,13 @@ std::string DefaultEndpoint(const std::string& run_dir, bool has_certificate) {
   return kDefaultEndpoint;
 }
 
+// Returns the socket of this machine's daemon if this user may use it; else the daemon's usual address.
+std::string DefaultDaemonEndpoint(const std::string& run_dir, bool has_certificate) {
+  const std::string path = absl::StrCat(run_dir, "/copsed.sock.admin");
+  if (!has_certificate && access(path.c_str(), R_OK | W_OK) == 0) return absl::StrCat("unix:", path);
+  return kDefaultDaemonEndpoint;
+}
+
 Format FormatOf(const std::string& name) {
   if (name == "json") return Format::kJson;
   if (name == "yaml") return Format::kYaml;
@@ -58,7 +65,7 @@ bool CanBeWatched(const Verb& verb) {
 void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
   app->add_option("-e,--endpoint", line->endpoint,
                   "the planner's address, or those of several, with commas; default: its socket on this machine, or "
-                  "127.0.0.1:7470; of `daemon status` the daemon's own, or 127.0.0.1:7471 (COPSECTL_ENDPOINT)")
+                  "127.0.0.1:7470; of `daemon` the daemon's own, its socket or 127.0.0.1:7471 (COPSECTL_ENDPOINT)")
       ->option_text("HOST:PORT")
       ->envname("COPSECTL_ENDPOINT");
   app->add_option("--context", common->context,
@@ -171,8 +178,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   ASSIGN_OR_RETURN(line.arguments, GivenArguments(parsed.arguments, *line.verb));
   RETURN_IF_ERROR(ApplyContext(common.context, &line));
   if (line.endpoint.empty()) {
-    line.endpoint =
-        line.verb->family == "daemon" ? kDefaultDaemonEndpoint : DefaultEndpoint(common.run_dir, line.tls.given());
+    const auto find = line.verb->family == "daemon" ? DefaultDaemonEndpoint : DefaultEndpoint;
+    line.endpoint = find(common.run_dir, line.tls.given());
   }
   line.format = FormatOf(common.format);
   line.rows.columns = absl::StrSplit(common.columns, ',', absl::SkipEmpty());

@@ -97,6 +97,9 @@ TEST(CommandLineTest, ThePlannersSocketIsTheDefaultWhereItIs) {
   EXPECT_EQ(Parse({"--run-dir", folder, "node", "list"})->endpoint, "unix:" + folder + "/view.sock");
   std::ofstream(folder + "/admin.sock") << "";
   EXPECT_EQ(Parse({"--run-dir", folder, "node", "list"})->endpoint, "unix:" + folder + "/admin.sock");
+  EXPECT_EQ(Parse({"--run-dir", folder, "daemon", "status"})->endpoint, "127.0.0.1:7471");
+  std::ofstream(folder + "/copsed.sock.admin") << "";
+  EXPECT_EQ(Parse({"--run-dir", folder, "daemon", "status"})->endpoint, "unix:" + folder + "/copsed.sock.admin");
   EXPECT_EQ(Parse({"--run-dir", folder, "-e", "h:1", "node", "list"})->endpoint, "h:1");
   EXPECT_EQ(Parse({"--run-dir", folder, "--cert", "c.pem", "node", "list"})->endpoint, "127.0.0.1:7470")
       << "the certificate says who calls";

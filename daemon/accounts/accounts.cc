@@ -48,7 +48,7 @@ uint32_t Account::weight() const { return user_->weight; }
 
 absl::Status Account::Check(Resource resource, uint64_t amount) {
   const size_t i = Index(resource);
-  const FairShare& share = accounts_->shares_[i];
+  const FairShare share = accounts_->ShareFor(uid_, i);
   const uint64_t used = user_->used[i];
   const uint64_t used_by_all = accounts_->used_[i];
   const uint64_t maximum = user_->maxima[i];
@@ -122,6 +122,24 @@ void Accounts::ApplyRules(uint32_t uid, Account::User* user) const {
   user->weight = rules_.WeightOf(uid, user->gids);
 }
 
+absl::Status Accounts::BeginJob(uint32_t uid, std::string_view job, bool exclusive) {
+  const auto key = std::pair(uid, std::string(job));
+  if (jobs_.size() >= kJobsMax && !jobs_.contains(key)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("too many jobs have begun (jobs=", jobs_.size(), ", limit=", kJobsMax, ")"));
+  }
+  jobs_[key] = exclusive;
+  return absl::OkStatus();
+}
+
+FairShare Accounts::ShareFor(uint32_t uid, size_t resource) const {
+  FairShare share = shares_[resource];
+  for (auto job = jobs_.lower_bound({uid, ""}); job != jobs_.end() && job->first.first == uid; ++job) {
+    share.keeps &= !job->second;
+  }
+  return share;
+}
+
 std::shared_ptr<Account> Accounts::Open(uint32_t uid, std::string_view job, const std::set<uint32_t>& gids) {
   const auto key = std::pair(uid, std::string(job));
   std::unique_ptr<Account::User>& user = users_[uid];
@@ -144,8 +162,9 @@ void Accounts::Remove(const Account& account) {
 
 Amounts Accounts::LimitsOf(const Account& account) const {
   Amounts limits;
-  std::transform(shares_.begin(), shares_.end(), account.user_->maxima.begin(), limits.begin(),
-                 [](const FairShare& share, uint64_t maximum) { return std::min(share.most(), maximum); });
+  for (size_t i = 0; i < kResourceCount; ++i) {
+    limits[i] = std::min(ShareFor(account.uid_, i).most(), account.user_->maxima[i]);
+  }
   return limits;
 }
 

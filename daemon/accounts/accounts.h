@@ -106,6 +106,13 @@ class Accounts {
   // Sets the maxima and weights of users. What is held stays held.
   void SetRules(QuotaRules rules);
 
+  // A job begins: if it is `exclusive`, its user has the node to itself until EndJob, and nothing is kept for others.
+  // Idempotent; the last call counts. RESOURCE_EXHAUSTED: kJobsMax have begun.
+  static constexpr size_t kJobsMax = 4096;
+  absl::Status BeginJob(uint32_t uid, std::string_view job, bool exclusive);
+  void EndJob(uint32_t uid, std::string_view job) { jobs_.erase(std::pair(uid, std::string(job))); }
+  size_t jobs() const { return jobs_.size(); }
+
   // Returns the account of a user's job, of which a process has these groups.
   std::shared_ptr<Account> Open(uint32_t uid, std::string_view job, const std::set<uint32_t>& gids = {});
 
@@ -125,11 +132,14 @@ class Accounts {
   friend class Account;
   void Remove(const Account& account);
   void ApplyRules(uint32_t uid, Account::User* user) const;
+  // Returns what all users share, as it is for this one.
+  FairShare ShareFor(uint32_t uid, size_t resource) const;
 
   std::array<FairShare, kResourceCount> shares_;
   QuotaRules rules_;
   Amounts used_{};
   Amounts refused_{};
+  std::map<std::pair<uint32_t, std::string>, bool> jobs_;  // that have begun; true: exclusive
   std::map<uint32_t, std::unique_ptr<Account::User>> users_;
   std::map<std::pair<uint32_t, std::string>, Account*, std::less<>> accounts_;
 };

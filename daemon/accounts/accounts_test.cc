@@ -61,6 +61,31 @@ TEST(AccountsTest, OnANodeOfOneUserNothingIsKeptForOthers) {
   EXPECT_THAT(account->Take(Resource::kRegionBytes, 701).status(), FailsWith(kExhausted, "limit=800", "wanted=701"));
 }
 
+TEST(AccountsTest, AnExclusiveJobGetsAllUntilItEnds) {
+  Accounts accounts;
+  accounts.SetShare(Resource::kRegionBytes, {.limit = 800, .floor = 100});
+  const auto account = accounts.Open(kGreedy, "slurm-1"), other = accounts.Open(kModest, "slurm-2");
+  const auto may_have_all = [](const std::shared_ptr<Account>& any) {
+    return any->Take(Resource::kRegionBytes, 800).ok();
+  };
+  EXPECT_FALSE(may_have_all(account));
+  ASSERT_TRUE(accounts.BeginJob(kGreedy, "slurm-1", true).ok());
+  ASSERT_TRUE(accounts.BeginJob(kModest, "slurm-2", false).ok());
+  EXPECT_TRUE(may_have_all(account));
+  EXPECT_EQ(accounts.LimitsOf(*account)[static_cast<size_t>(Resource::kRegionBytes)], 800u);
+  EXPECT_FALSE(may_have_all(other));
+  accounts.EndJob(kGreedy, "slurm-1");
+  EXPECT_FALSE(may_have_all(account));
+  EXPECT_EQ(accounts.jobs(), 1u);
+}
+
+TEST(AccountsTest, JobsThatHaveBegunAreBounded) {
+  Accounts accounts;
+  for (uint32_t uid = 0; uid < Accounts::kJobsMax; ++uid) ASSERT_TRUE(accounts.BeginJob(uid, "job", false).ok());
+  EXPECT_THAT(accounts.BeginJob(kGreedy, "another", false), FailsWith(kExhausted, "jobs=4096", "limit=4096"));
+  EXPECT_TRUE(accounts.BeginJob(kGreedy, "job", true).ok()) << "it has begun already";
+}
+
 TEST(AccountsTest, WhatIsDestroyedIsReturned) {
   Accounts accounts;
   accounts.SetShare(Resource::kRegions, {.limit = 8, .floor = 1});

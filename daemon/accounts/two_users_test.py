@@ -408,6 +408,32 @@ class TwoUsers(unittest.TestCase):
         greedy.kill()
         until("the greedy user's end", lambda: not self.quota("--user", str(GREEDY)))
 
+    # --- Jobs ---
+
+    def test_an_exclusive_job_gets_all_and_leaves_nothing_when_it_ends(self):
+        self.socket = f"{self.folder}/copsed.sock"
+        self.start_daemon()
+        greedy, count, why = self.take("take-clients", MIB)
+        self.assertEqual(count, CLIENTS_MAX - KEPT, why)
+        job = self.quota("--user", str(GREEDY))[0]["job"]
+
+        def daemon(verb, *options):
+            return subprocess.run([PROGRAMS["copsectl"], "-e", f"unix:{self.socket}.admin", "-w", "json", "daemon", verb, job, "--user",
+                                   str(GREEDY), *options], capture_output=True, text=True, check=False)
+
+        self.assertEqual(os.stat(f"{self.socket}.admin").st_mode & 0o777, 0o660)
+        self.assertNotEqual(self.once_more(greedy), "granted\n")
+        begun = daemon("begin-job", "--exclusive")
+        self.assertEqual(begun.returncode, 0, begun.stderr)
+        self.assertEqual(self.quota("--user", str(GREEDY))[0]["limits"]["clients"], CLIENTS_MAX)
+        self.assertEqual(self.once_more(greedy), "granted\n")
+        before = time.monotonic()
+        ended = daemon("end-job")
+        self.assertEqual((ended.returncode, json.loads(ended.stdout)["clients"]), (0, count + 1), ended.stderr)
+        until("nothing to be held", lambda: not self.quota("--user", str(GREEDY)))
+        self.assertLess(time.monotonic() - before, PATIENCE_S)
+        self.check_that_the_other_user_forms_a_team()
+
     # --- Maxima ---
 
     def test_maxima_of_users_are_in_force_and_change_at_a_reload(self):

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
@@ -28,6 +29,7 @@
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
 #include "rpc/latency_row.h"
+#include "rpc/local_sockets.h"
 #include "rpc/network_listener.h"
 #include "rpc/status.h"
 
@@ -38,6 +40,9 @@ namespace {
 constexpr std::chrono::milliseconds kStopPatience(500);
 // The loop is asked at most so often.
 constexpr absl::Duration kStatusEvery = absl::Milliseconds(10);
+constexpr size_t kJobBytesMax = 256;
+
+using ChangeJob = std::function<absl::StatusOr<uint32_t>(const JobChange&)>;
 
 void FillCollective(const schedule::CallStatus& call, v1::CollectiveRow* row) {
   row->set_team(call.team.value());
@@ -75,11 +80,12 @@ void FillStatus(const NodeStatus& status, bool latencies, v1::StatusAnswer* answ
 
 class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
  public:
-  Impl(Mailbox* mailbox, std::function<NodeStatus(bool latencies)> status,
-       std::shared_ptr<const rpc::Identity> identity)
+  Impl(Mailbox* mailbox, std::function<NodeStatus(bool latencies)> status, ChangeJob change_job,
+       const AdminServerOptions& options)
       : mailbox_(mailbox),
         status_(std::move(status)),
-        authorizer_(std::move(identity)),
+        change_job_(std::move(change_job)),
+        authorizer_(options.identity, {.admin = options.socket}),
         thread_([this] { Answer(); }) {}
   ~Impl() override { Stop(); }
 
@@ -89,7 +95,16 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     ASSIGN_OR_RETURN(listener_, rpc::NetworkListener::Open("admin_listen", options.listen, credentials, {}, &builder));
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
-    return listener_->Serve(server_.get());
+    RETURN_IF_ERROR(listener_->Serve(server_.get()));
+    if (options.socket.empty()) return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<rpc::LocalListener>> local = rpc::LocalListener::Open({.admin = options.socket});
+    if (!local.ok()) {
+      COPSE_LOG(kWarning, "jobs cannot be begun and ended here: ", local.status().message());
+      return absl::OkStatus();
+    }
+    local_ = *std::move(local);
+    local_->Serve(server_.get());
+    return absl::OkStatus();
   }
 
   const std::string& address() const { return listener_->address(); }
@@ -103,6 +118,8 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     }
     while (Answers()) mailbox_->Drain();  // the thread may wait for a letter
     thread_.join();
+    while (HasChanges()) mailbox_->Drain();
+    local_.reset();
     listener_.reset();
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
@@ -146,7 +163,67 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* BeginJob(grpc::CallbackServerContext* context, const v1::ChangeJobRequest* request,
+                                     v1::ChangeJobReply* reply) override {
+    return Change("BeginJob", context, {request->job(), request->uid(), /*begins=*/true, request->exclusive()}, reply);
+  }
+
+  grpc::ServerUnaryReactor* EndJob(grpc::CallbackServerContext* context, const v1::ChangeJobRequest* request,
+                                   v1::ChangeJobReply* reply) override {
+    return Change("EndJob", context, {request->job(), request->uid(), /*begins=*/false}, reply);
+  }
+
  private:
+  grpc::ServerUnaryReactor* Change(const char* method, grpc::CallbackServerContext* context, JobChange change,
+                                   v1::ChangeJobReply* reply) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    absl::Status status = MayChange(*context, absl::StrCat("/copse.v1.NodeAdminService/", method), change);
+    if (status.ok()) status = CountChange();
+    if (!status.ok()) {
+      reactor->Finish(rpc::ToGrpc(status));
+      return reactor;
+    }
+    mailbox_->Post([this, reactor, reply, change = std::move(change)] {
+      const absl::StatusOr<uint32_t> ended = change_job_(change);
+      if (ended.ok()) reply->set_clients(*ended);
+      reactor->Finish(rpc::ToGrpc(ended.status()));
+      MutexLock lock(&mutex_);
+      --changes_;
+    });
+    return reactor;
+  }
+
+  // Any user of this machine may reach the port, where nothing says who it is without certificates.
+  absl::Status MayChange(const grpc::CallbackServerContext& context, const std::string& method,
+                         const JobChange& change) const {
+    ASSIGN_OR_RETURN(const rpc::Principal principal, authorizer_.Authorize(context, method));
+    if (!principal.is_known) {
+      return absl::PermissionDeniedError("jobs are begun and ended with a certificate, or on the daemon's own socket");
+    }
+    if (change_job_ == nullptr) return absl::UnimplementedError("this daemon has no jobs");
+    if (change.job.empty() || change.job.size() > kJobBytesMax) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("job: no name of a job (bytes=", change.job.size(), ", limit=", kJobBytesMax, ")"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CountChange() {
+    MutexLock lock(&mutex_);
+    if (stopped_) return absl::UnavailableError("the daemon stops");
+    if (changes_ >= kStatusesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("too many jobs begin and end at once (waiting=", changes_, ", limit=", kStatusesMax, ")"));
+    }
+    ++changes_;
+    return absl::OkStatus();
+  }
+
+  bool HasChanges() {
+    MutexLock lock(&mutex_);
+    return changes_ > 0;
+  }
+
   // An Asker is a call that waits for its answer. Its pointers are valid until Finish.
   struct Asker {
     grpc::ServerUnaryReactor* reactor;
@@ -212,10 +289,13 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
 
   Mailbox* const mailbox_;
   const std::function<NodeStatus(bool latencies)> status_;
+  const ChangeJob change_job_;
   const rpc::Authorizer authorizer_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<rpc::NetworkListener> listener_;
+  std::unique_ptr<rpc::LocalListener> local_;  // null: there is no socket
   Mutex mutex_;
+  size_t changes_ ABSL_GUARDED_BY(mutex_) = 0;  // of jobs, that wait for the loop
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   CondVar changed_;
   std::vector<Asker> askers_ ABSL_GUARDED_BY(mutex_);
@@ -229,8 +309,9 @@ AdminServer::AdminServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AdminServer::~AdminServer() { Stop(); }
 
 absl::StatusOr<std::unique_ptr<AdminServer>> AdminServer::Start(const AdminServerOptions& options, Mailbox* mailbox,
-                                                                std::function<NodeStatus(bool latencies)> status) {
-  auto impl = std::make_unique<Impl>(mailbox, std::move(status), options.identity);
+                                                                std::function<NodeStatus(bool latencies)> status,
+                                                                ChangeJob change_job) {
+  auto impl = std::make_unique<Impl>(mailbox, std::move(status), std::move(change_job), options);
   RETURN_IF_ERROR(impl->Listen(options));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(impl)));
 }

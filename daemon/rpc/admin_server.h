@@ -5,6 +5,7 @@
 #define COPSE_DAEMON_RPC_ADMIN_SERVER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,8 +28,17 @@ struct NodeStatus {
   std::string planner_refusal;
 };
 
+// A JobChange says that a job begins at this node, or ends.
+struct JobChange {
+  std::string job;
+  uint32_t uid = 0;
+  bool begins = false;
+  bool exclusive = false;
+};
+
 struct AdminServerOptions {
   std::string listen;  // HOST:PORT; port 0: any
+  std::string socket;  // path of a Unix socket for this machine's administrators; empty: none
   bool insecure = false;
   std::shared_ptr<const rpc::Identity> identity;  // null: no TLS, and callers are not known
 };
@@ -43,8 +53,11 @@ class AdminServer {
 
   // `*mailbox` must outlive the server. Errors: INVALID_ARGUMENT if `listen` is no address, or beyond loopback without
   // an identity or `insecure`; UNAVAILABLE if the server cannot listen there.
-  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminServerOptions& options, Mailbox* mailbox,
-                                                            std::function<NodeStatus(bool latencies)> status);
+  // A socket that cannot be listened on is logged. `change_job` runs on the loop's thread; it returns how many sessions
+  // it has ended.
+  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(
+      const AdminServerOptions& options, Mailbox* mailbox, std::function<NodeStatus(bool latencies)> status,
+      std::function<absl::StatusOr<uint32_t>(const JobChange&)> change_job = nullptr);
   ~AdminServer();
 
   // Returns HOST:PORT with the actual port.

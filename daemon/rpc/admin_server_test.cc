@@ -5,7 +5,10 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -13,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,11 +34,18 @@ namespace {
 
 using copse::testing::Names;
 
+// Returns a new folder; the names of Bazel's are too long for a socket.
+std::string Folder() {
+  std::string folder = "/tmp/copse-adminXXXXXX";
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder;
+}
+
 class AdminServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, nullptr).ok());
-    auto server = AdminServer::Start({.listen = "127.0.0.1:0"}, mailbox_.get(), [this](bool latencies) {
+    const auto status = [this](bool latencies) {
       ++statuses_;
       NodeStatus status;
       status.daemon.node = "n1";
@@ -50,18 +61,77 @@ class AdminServerTest : public ::testing::Test {
       status.planner = "p:1";
       status.planner_refusal = "no";
       return status;
-    });
+    };
+    const auto change_job = [this](const JobChange& change) -> absl::StatusOr<uint32_t> {
+      changes_.push_back(absl::StrCat(change.begins ? "begin " : "end ", change.job, " ", change.uid,
+                                      change.exclusive ? " exclusive" : ""));
+      return change.begins ? 0 : 3;
+    };
+    auto server = AdminServer::Start({.listen = "127.0.0.1:0", .socket = socket_}, mailbox_.get(), status, change_job);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     stub_ = v1::NodeAdminService::NewStub(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
   }
 
+  ~AdminServerTest() override {
+    server_.reset();
+    rmdir(socket_.substr(0, socket_.rfind('/')).c_str());
+  }
+
   std::unique_ptr<Poller> poller_ = *Poller::Create();
   std::unique_ptr<Mailbox> mailbox_ = *Mailbox::Create();
-  int statuses_ = 0;  // number of requests to the loop
+  // Calls a method for the job while the loop runs. Returns the code, or how many clients have been ended.
+  using ChangeMethod = grpc::Status (v1::NodeAdminService::Stub::*)(grpc::ClientContext*, const v1::ChangeJobRequest&,
+                                                                    v1::ChangeJobReply*);
+  std::pair<grpc::StatusCode, uint32_t> Change(v1::NodeAdminService::Stub* stub, ChangeMethod method,
+                                               const std::string& job) {
+    std::atomic<bool> answered = false;
+    std::pair<grpc::StatusCode, uint32_t> result;
+    std::thread caller([&] {
+      grpc::ClientContext context;
+      v1::ChangeJobRequest request;
+      request.set_job(job);
+      request.set_uid(1000);
+      request.set_exclusive(true);
+      v1::ChangeJobReply reply;
+      result.first = (stub->*method)(&context, request, &reply).error_code();
+      result.second = reply.clients();
+      answered = true;
+      mailbox_->Post([] {});
+    });
+    while (!answered) {
+      if (!mailbox_->Drain()) poller_->Wait(absl::Milliseconds(100));
+    }
+    caller.join();
+    return result;
+  }
+
+  const std::string socket_ = Folder() + "/copsed.sock.admin";
+  std::vector<std::string> changes_;  // of jobs
+  int statuses_ = 0;                  // number of requests to the loop
   std::unique_ptr<AdminServer> server_;
   std::unique_ptr<v1::NodeAdminService::Stub> stub_;
 };
+
+TEST_F(AdminServerTest, WithoutCertificatesJobsBeginAndEndOnItsSocketAlone) {
+  using Stub = v1::NodeAdminService::Stub;
+  constexpr auto kDenied = grpc::StatusCode::PERMISSION_DENIED;
+  EXPECT_EQ(Change(stub_.get(), &Stub::BeginJob, "slurm-1").first, kDenied);
+  EXPECT_EQ(Change(stub_.get(), &Stub::EndJob, "slurm-1").first, kDenied);
+  EXPECT_TRUE(changes_.empty());
+  const auto local =
+      v1::NodeAdminService::NewStub(grpc::CreateChannel("unix:" + socket_, grpc::InsecureChannelCredentials()));
+  EXPECT_EQ(Change(local.get(), &Stub::BeginJob, "slurm-1"), std::pair(grpc::StatusCode::OK, 0u));
+  EXPECT_EQ(Change(local.get(), &Stub::EndJob, "slurm-1"), std::pair(grpc::StatusCode::OK, 3u));
+  EXPECT_EQ(changes_, (std::vector<std::string>{"begin slurm-1 1000 exclusive", "end slurm-1 1000"}));
+  EXPECT_EQ(Change(local.get(), &Stub::EndJob, "").first, grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Change(local.get(), &Stub::EndJob, std::string(257, 'j')).first, grpc::StatusCode::INVALID_ARGUMENT);
+  struct stat socket {};
+  ASSERT_EQ(stat(socket_.c_str(), &socket), 0);
+  EXPECT_EQ(socket.st_mode & 0777u, 0660u);
+  server_->Stop();
+  EXPECT_NE(Change(local.get(), &Stub::EndJob, "slurm-1").first, grpc::StatusCode::OK);
+}
 
 TEST_F(AdminServerTest, NamesThePortThatItGot) {
   EXPECT_TRUE(absl::StartsWith(server_->address(), "127.0.0.1:"));

@@ -238,6 +238,17 @@ absl::Time AttachServer::NextDeadline() const {
   return std::min({next_check_, context_.deadline, context_.pace.NextDue()});
 }
 
+uint32_t AttachServer::EndJob(uint32_t uid, const std::string& job) {
+  uint32_t ended = 0;
+  for (const Served& served : served_) {
+    ClientSession& session = *served.session;
+    if (session.doomed() || session.uid() != uid || session.job() != job) continue;
+    session.Doom(absl::StrCat("job ", job, " has ended (uid=", uid, ")"));
+    ++ended;
+  }
+  return ended;
+}
+
 void AttachServer::Shutdown(const std::string& why) {
   for (const UniqueFd& listener : listeners_) context_.poller->Unwatch(listener.get());
   listeners_.clear();

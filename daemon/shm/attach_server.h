@@ -53,6 +53,9 @@ class AttachServer {
   // Returns the time at which ReadPosts must be called even without posts.
   absl::Time NextDeadline() const;
 
+  // Ends the sessions of the job's processes in the next ReadPosts, and thus what the job holds. Returns their number.
+  uint32_t EndJob(uint32_t uid, const std::string& job);
+
   // Ends all sessions and accepts no more. Teams of clients that are still attached break; other nodes receive the
   // failure when the core makes progress.
   void Shutdown(const std::string& why);

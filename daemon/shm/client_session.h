@@ -92,12 +92,15 @@ class ClientSession final : public ClientSink {
   bool attached() const { return calls_ != nullptr; }
   bool doomed() const { return doomed_; }
   uint32_t uid() const { return process_.uid; }
+  const std::string& job() const { return process_.job; }
   ClientId client() const { return client_; }
   bool HasPosts() const { return calls_->HasPosts(); }
   // Reads some posts, at most `*posts_left`, from which they are subtracted; answers deregistrations that waited for
   // calls, and destroys teams that were formed too late. Returns true if it did anything, or left posts for want of
   // `*posts_left`. Requires attached().
   bool Read(uint32_t* posts_left);
+  // Marks the session as one to be ended, for this reason.
+  void Doom(std::string why);
   // Dooms the session if its process has died, in case that the poller has missed it.
   void CheckProcess();
   // Runs timers that are due. NextDeadline returns the time of the next one.
@@ -150,7 +153,6 @@ class ClientSession final : public ClientSink {
   void OnHangUp();
   absl::Status WatchDoorbell();
   void OnDoorbell();
-  void Doom(std::string why);
 
   void OnPacket(const Packet& packet);
   void OnAttachRequest(const Packet& packet);

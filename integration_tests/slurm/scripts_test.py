@@ -139,6 +139,24 @@ class ScriptsTest(unittest.TestCase):
         until("the team to break", lambda: self.state_of(left) in (["broken"], []))
         self.assertEqual(self.state_of(others), ["ready"])
 
+    def test_prolog_and_epilog_open_and_close_the_jobs_account(self):
+        uid = self.slurm.run("id", "-u").stdout.strip()
+        rank = self.team_of(77005)
+        socket_path = f"{self.folder}/n1.socket.admin"
+        settings = f"COPSE_SLURM_DAEMON={self.slurm.admin['n1']}\nCOPSE_SLURM_SOCKET={socket_path}\n"
+        write(f"{self.folder}/other.env", settings)
+        job = {"SLURM_JOB_ID": "77005", "SLURM_JOB_UID": uid, "SLURMD_NODENAME": "n1", "SLURM_JOB_OVERSUBSCRIBE": "NO",
+               "COPSE_SLURM_ENV": f"{self.folder}/other.env"}
+        self.assertEqual(self.program("prolog", **job), (0, ""))
+        self.assertEqual(self.program("epilog", **job), (0, ""))
+        self.assertEqual(self.state_of(rank), ["ready"], "it is of no control group of Slurm's")
+        self.slurm.daemons["n1"].send_signal(signal.SIGSTOP)
+        self.addCleanup(self.slurm.daemons["n1"].send_signal, signal.SIGCONT)
+        for verb in ("prolog", "epilog"):
+            code, said = self.program(verb, **job)
+            self.assertEqual((code, len(said.splitlines())), (0, 1), said)
+            self.assertIn("77005", said)
+
     def test_the_epilog_of_a_node_removes_what_ended_daemons_of_the_user_have_left(self):
         uid = int(self.slurm.run("id", "-u").stdout)
         job = {"SLURM_JOB_ID": "77004", "SLURM_JOB_UID": str(uid), "SLURMD_NODENAME": "n1"}

@@ -119,6 +119,29 @@ absl::Status DaemonStatus(const Arguments&, VerbContext& context) {
   return context.Answer(RenderDaemonStatus(answer, context.style));
 }
 
+absl::StatusOr<v1::ChangeJobRequest> JobOf(const Arguments& arguments) {
+  v1::RowSelector selector;
+  RETURN_IF_ERROR(ReadSelector(arguments, &selector));
+  if (!selector.has_uid()) return absl::InvalidArgumentError("--user: is not given, and says whose job it is");
+  v1::ChangeJobRequest request;
+  request.set_job(selector.job());
+  request.set_uid(selector.uid());
+  request.set_exclusive(arguments.Has("exclusive"));
+  return request;
+}
+
+absl::Status BeginJob(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::ChangeJobRequest request, JobOf(arguments));
+  RETURN_IF_ERROR(context.client->Call(DaemonAdmin::BeginJob, request).status());
+  return context.Answer(Json{{"job", request.job()}, {"uid", request.uid()}, {"exclusive", request.exclusive()}}, "");
+}
+
+absl::Status EndJob(const Arguments& arguments, VerbContext& context) {
+  ASSIGN_OR_RETURN(const v1::ChangeJobRequest request, JobOf(arguments));
+  ASSIGN_OR_RETURN(const v1::ChangeJobReply reply, context.client->Call(DaemonAdmin::EndJob, request));
+  return context.Answer(Json{{"job", request.job()}, {"uid", request.uid()}, {"clients", reply.clients()}}, "");
+}
+
 }  // namespace
 
 std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style) {
@@ -222,7 +245,20 @@ std::vector<Verb> NodeVerbs() {
           {.family = "daemon",
            .name = "status",
            .help = "the daemon whose own admin address --endpoint is: works while the planner is down",
-           .run = DaemonStatus}};
+           .run = DaemonStatus},
+          {.family = "daemon",
+           .name = "begin-job",
+           .help = "tells the daemon that a job begins, as a prolog does; on its socket, or with a certificate",
+           .positionals = {{.name = "job", .help = "the job, as `quota` shows it: slurm-17"}},
+           .options = {{"user", "USER", "whose job it is: a name or an id"},
+                       {"exclusive", "", "the job has the node for itself, and its user may have all"}},
+           .run = BeginJob},
+          {.family = "daemon",
+           .name = "end-job",
+           .help = "ends all that the job holds there, as an epilog does",
+           .positionals = {{.name = "job", .help = "the job, as `quota` shows it"}},
+           .options = {{"user", "USER", "whose job it is: a name or an id"}},
+           .run = EndJob}};
 }
 
 }  // namespace copse::ctl

@@ -17,7 +17,7 @@
 
 namespace copse::ctl {
 
-// NodeVerbs are `node list`, `node show`, `node drain`, `node undrain`, `node remove` and `daemon status`.
+// NodeVerbs are `node list`, `node show`, `node drain`, `node undrain`, `node remove` and `daemon`'s.
 std::vector<Verb> NodeVerbs();
 std::string RenderNodes(const v1::ListNodesReply& reply, const Style& style);
 std::string RenderNode(const v1::ShowNodeReply& reply, const Style& style);
