@@ -41,6 +41,8 @@ constexpr std::chrono::milliseconds kStopPatience(500);
 // The loop is asked at most so often.
 constexpr absl::Duration kStatusEvery = absl::Milliseconds(10);
 constexpr size_t kJobBytesMax = 256;
+// gRPC reads a request before anybody is asked whether its caller may make it; all of them are short.
+constexpr int kRequestBytesMax = 64 * 1024;
 
 using ChangeJob = std::function<absl::StatusOr<uint32_t>(const JobChange&)>;
 
@@ -94,6 +96,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     grpc::ServerBuilder builder;
     ASSIGN_OR_RETURN(listener_, rpc::NetworkListener::Open("admin_listen", options.listen, credentials, {}, &builder));
     builder.RegisterService(this);
+    builder.SetMaxReceiveMessageSize(kRequestBytesMax);
     server_ = builder.BuildAndStart();
     RETURN_IF_ERROR(listener_->Serve(server_.get()));
     if (options.socket.empty()) return absl::OkStatus();

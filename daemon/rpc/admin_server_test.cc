@@ -133,6 +133,13 @@ TEST_F(AdminServerTest, WithoutCertificatesJobsBeginAndEndOnItsSocketAlone) {
   EXPECT_NE(Change(local.get(), &Stub::EndJob, "slurm-1").first, grpc::StatusCode::OK);
 }
 
+TEST_F(AdminServerTest, LongRequestsAreNotRead) {
+  EXPECT_EQ(Change(stub_.get(), &v1::NodeAdminService::Stub::EndJob, std::string(65'000, 'j')).first,
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Change(stub_.get(), &v1::NodeAdminService::Stub::EndJob, std::string(66'000, 'j')).first,
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(AdminServerTest, NamesThePortThatItGot) {
   EXPECT_TRUE(absl::StartsWith(server_->address(), "127.0.0.1:"));
   EXPECT_FALSE(absl::EndsWith(server_->address(), ":0"));
