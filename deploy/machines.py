@@ -26,7 +26,10 @@ PACKAGES = ("systemd", "systemd-sysv", "dbus", "procps", "libgrpc++1.51", "libuc
             "libhwloc15", "libcpp-httplib0.11", "libprometheus-cpp-core1.0", "openssl")
 CACHE = "/var/cache/copse"
 CGROUPS = "/sys/fs/cgroup"
-NEEDED = ("systemd-nspawn", "debootstrap", "unshare", "nsenter", "ip", "cc", "dpkg-buildpackage", "dh", "help2man", "lintian")
+NEEDED = ("systemd-nspawn", "debootstrap", "unshare", "nsenter", "ip", "cc", "dpkg-buildpackage", "dpkg-scanpackages", "dh", "help2man",
+          "lintian")
+# Where a machine has the repository of Copse's packages.
+REPOSITORY = "/var/packages"
 
 
 def run(*command, **options):
@@ -48,6 +51,33 @@ def write(path, text, mode=0o644, owner=None):
     os.chmod(path, mode)
     if owner is not None:
         os.chown(path, owner, -1)
+
+
+# --- The repository of Copse's packages ---
+
+
+def packages_in(folder):
+    """Returns the packages' names."""
+    return sorted(file.split("_")[0] for file in os.listdir(folder) if file.endswith(".deb"))
+
+
+def index(folder):
+    """Makes the folder a repository for apt, of all versions that are in it."""
+    must("sh", "-c", "dpkg-scanpackages --multiversion . >Packages", cwd=folder)
+
+
+def add_version(folder, version):
+    """Adds each package once more, as of `version`."""
+    for file in [file for file in os.listdir(folder) if file.endswith(".deb")]:
+        name, old, architecture = file.split("_")
+        with tempfile.TemporaryDirectory() as work:
+            must("dpkg-deb", "--raw-extract", f"{folder}/{file}", f"{work}/package")
+            control = f"{work}/package/DEBIAN/control"
+            with open(control, encoding="utf-8") as stream:
+                text = stream.read()
+            write(control, text.replace(old, version))
+            must("dpkg-deb", "-Znone", "--build", f"{work}/package", f"{folder}/{name}_{version}_{architecture}")
+    index(folder)
 
 
 # --- The root that all machines share, read-only ---
@@ -130,11 +160,20 @@ class Machine:
         os.makedirs(self.root)
         must("mount", "-t", "overlay", "overlay", "-o",
              f"lowerdir={root},upperdir=/run/overlay/{name}/upper,workdir=/run/overlay/{name}/work", self.root)
-        must("cp", "-r", packages, f"{self.root}/var/packages")
-        must("chroot", self.root, "sh", "-c", "dpkg --install /var/packages/*.deb")
+        must("cp", "-r", packages, f"{self.root}{REPOSITORY}")
+        self.write("/etc/apt/sources.list", f"deb [trusted=yes] file:{REPOSITORY} ./\n")
+        self.names = packages_in(packages)
+        self.install(*self.names)
         self.write("/etc/hostname", name + "\n")
         self.write("/etc/sysusers.d/test.conf", "u alice - -\n")
         must("systemd-sysusers", f"--root={self.root}", "test.conf")
+
+    def install(self, *packages):
+        """Installs from the repository, `NAME` or `NAME=VERSION`; before the machine boots or while it runs."""
+        enter = self.enter if self.leader is not None else lambda *command: ("chroot", self.root, *command)
+        must(*enter("apt-get", "update", "--quiet"))
+        must(*enter("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "--quiet",
+                    "--no-install-recommends", "--allow-downgrades", "--reinstall", *packages))
 
     # --- Before it boots ---
 
@@ -270,6 +309,7 @@ def _outside(script, package, more):
     if package is not None:
         made = must(package, "--built", os.getcwd(), "--out", packages).split()
         must("lintian", "--fail-on", "error", *made)
+        index(packages)
     name = f"copse-boot-{os.getpid()}"
     me = [sys.executable, os.path.realpath(script)]
     with subprocess.Popen(["unshare", "--mount", *me, "--reap", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

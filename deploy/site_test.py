@@ -6,15 +6,17 @@ Users run an unmodified MPI program by `srun --copse`. Arguments: tools/package,
 needs a Debian mirror.
 """
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import urllib.parse
 
-from machines import PATIENCE_S, Machine, MachinesTest, main, must, run, until
+from machines import PATIENCE_S, REPOSITORY, Machine, MachinesTest, add_version, main, must, run, until
 
 NODES = {f"n{i}": f"10.99.0.{i}" for i in range(1, 5)}
 # It has the planner, Slurm's controller, Prometheus and copse-web as well.
@@ -23,6 +25,9 @@ PLANNER = f"{NODES[HEAD]}:7470"
 PACKAGES = ("munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "libopenmpi3", "libpmix-dev",
             "prometheus", "curl")
 AUTHORITY = "/run/authority"
+# They stand for what a later release has.
+NEXT_VERSION = "99.0"
+NEXT_SCHEMA = 99
 
 SLURM_CONF = """
 ClusterName=site
@@ -63,6 +68,8 @@ global: {{scrape_interval: 1s}}
 rule_files: [/usr/share/copse/alerts.yml]
 scrape_configs:
   - job_name: copse
+    scheme: https
+    tls_config: {{ca_file: /etc/copse/ca.pem, cert_file: /etc/copse/prometheus.pem, key_file: /etc/copse/prometheus.key}}
     static_configs: [{{targets: [{exporters}]}}]
   - job_name: copse-web
     static_configs: [{{targets: ["127.0.0.1:7473"]}}]
@@ -91,7 +98,8 @@ def make_certificates(machine):
     """On the machine of the authority, which is none of the cluster: its program is in the package."""
     os.makedirs(AUTHORITY)
     ca = f"{machine.root}/usr/bin/copse-ca"
-    for command in (["--domain", "site", "init"], ["planner", "p0"], ["node", *NODES], ["viewer", "metrics", "slurm"], ["operator", "slurm"]):
+    for command in (["--domain", "site", "init"], ["planner", "p0"], ["node", *NODES], ["viewer", "prometheus", "slurm"], ["operator", "slurm"],
+                    ["viewer", "metrics", "--hosts", ",".join(NODES)]):
         must(ca, *command, cwd=AUTHORITY)
 
 
@@ -123,7 +131,7 @@ def configure(machine):
     # Prometheus is on another machine.
     bring(machine, "viewer", "metrics", "root")
     machine.write("/etc/copse/exporter.yaml",
-                  "listen: 0.0.0.0:7472\ninsecure: true\ntls_ca: /etc/copse/ca.pem\ntls_crl_dir: /etc/copse/crl\n")
+                  "listen: 0.0.0.0:7472\ntls_ca: /etc/copse/ca.pem\ntls_crl_dir: /etc/copse/crl\n")
     machine.write("/etc/systemd/system/copse-exporter.service.d/tls.conf", EXPORTER_CREDENTIALS)
     machine.enable(*units)
 
@@ -139,7 +147,8 @@ def configure_slurm(machine, munge_key):
 
 
 def configure_prometheus(machine):
-    """On the head. The exporters listen beyond loopback, as the page tells."""
+    """On the head. The exporters listen beyond loopback, where they ask for a certificate, as the page tells."""
+    bring(machine, "viewer", "prometheus", "prometheus")
     exporters = ", ".join(f'"{name}:7472"' for name in NODES)
     machine.write("/etc/prometheus/prometheus.yml", PROMETHEUS.format(exporters=exporters))
     machine.enable("prometheus.service")
@@ -256,6 +265,9 @@ class SiteTest(MachinesTest):
         self.assertGreater(min(calls.values()), 50)
 
     def test_4_strangers_are_refused(self):
+        said = self.machines[1].try_run("curl", "--silent", "--fail", "--show-error", "--cacert", "/etc/copse/ca.pem",
+                                        "https://n3:7472/metrics")
+        self.assertIn("403", said.stdout)
         for arguments in (["--insecure"], []):
             said = run(*self.machines[1].by("alice", "copsectl", "-e", PLANNER, *arguments, "node", "list", PATH="/usr/bin:/bin"))
             self.assertNotEqual(said.returncode, 0)
@@ -271,6 +283,9 @@ class SiteTest(MachinesTest):
         self.head.must("copse-slurm", "follow")
         self.assertNotIn("draining", self.ctl("node", "list"))
 
+    def version_of(self, machine):
+        return machine.must("dpkg-query", "--showformat=${Version}", "--show", "copse-daemon")
+
     def test_6_nodes_are_upgraded_one_by_one_beside_a_job(self):
         """The job is on n1 and n2; the others are upgraded meanwhile."""
         job = self.start_job("--copse=all", "-w", "n1,n2", "-N2", "-n4", seconds=20)
@@ -278,7 +293,10 @@ class SiteTest(MachinesTest):
         for machine in self.machines[2:]:
             before = machine.show("copsed", "MainPID")
             self.head.must("copsectl", "node", "drain", "--wait", "--why", "upgrade", machine.name)
-            machine.must("sh", "-c", "dpkg --install /var/packages/*.deb")
+            add_version(machine.root + REPOSITORY, NEXT_VERSION)
+            machine.install(*machine.names)
+            self.assertEqual(self.version_of(machine), NEXT_VERSION)
+            self.assertEqual(machine.show("copsed", "MainPID"), before)
             machine.must("systemctl", "restart", "copsed")
             self.assertNotEqual(machine.show("copsed", "MainPID"), before)
             self.head.must("copsectl", "node", "undrain", machine.name)
@@ -287,6 +305,39 @@ class SiteTest(MachinesTest):
         self.assertIn("ranks=4 wrong=0", said)
         self.assertNotIn("failed", said)
         self.assertIn("ranks=8 wrong=0", self.end_of(self.start_job("--copse=all", "-N4", "-n8", seconds=0)))
+
+    def test_7_a_node_goes_back_to_the_older_version(self):
+        machine = self.machines[-1]
+        older = self.version_of(self.head)
+        self.head.must("copsectl", "node", "drain", "--wait", "--why", "downgrade", machine.name)
+        machine.install(*(f"{name}={older}" for name in machine.names))
+        self.assertEqual(self.version_of(machine), older)
+        machine.must("systemctl", "restart", "copsed")
+        self.head.must("copsectl", "node", "undrain", machine.name)
+        until("the nodes to be ready", lambda: self.ctl("node", "list").count(" ready ") == len(NODES))
+        self.assertIn("ranks=8 wrong=0", self.end_of(self.start_job("--copse=all", "-N4", "-n8", seconds=0)))
+
+    def test_8_an_older_planner_refuses_a_newer_store(self):
+        """In one line; nothing is lost. What the next version has written is a schema of its own."""
+        until("the last job's epilogs", lambda: "idle 4" in self.alice("sinfo", "-h", "-o", "%T %D") and
+              self.head.try_run("pgrep", "-f", "copse-slurm").returncode != 0)
+        schema = self.set_schema(NEXT_SCHEMA)
+        self.assertNotEqual(self.head.try_run("systemctl", "start", "copse-planner").returncode, 0)
+        self.assertEqual(self.head.show("copse-planner", "ActiveState"), "failed")
+        said = self.head.must("journalctl", "--quiet", "--output=cat", "--identifier=copse-planner")
+        self.assertEqual(said.count(f"schema={NEXT_SCHEMA}"), 1, said)
+        self.set_schema(schema)
+        self.head.must("systemctl", "start", "copse-planner")
+        until("the nodes to be ready", lambda: self.ctl("node", "list").count(" ready ") == len(NODES))
+
+    def set_schema(self, schema):
+        """Stops the planner and sets its store's. Returns what it was."""
+        self.head.must("systemctl", "stop", "copse-planner")
+        with contextlib.closing(sqlite3.connect(f"{self.head.root}/var/lib/copse/planner.sqlite")) as store:
+            before = store.execute("PRAGMA user_version").fetchone()[0]
+            store.execute(f"PRAGMA user_version={schema}")
+            store.commit()
+        return before
 
     def test_9_nothing_was_amiss(self):
         for machine in self.machines:
