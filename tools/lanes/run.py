@@ -26,6 +26,8 @@ LANES = {
     "default": ("clang", "test", ["--test_tag_filters=-all", *TWO_A_PROCESSOR]),
     # By the compiler of releases.
     "all": ("gcc", "test", ["--config=gcc", *TWO_A_PROCESSOR]),
+    # As releases and measurements are compiled: optimized, gcc warns of more.
+    "release": ("release", "build", ["-c", "opt", "--config=gcc"]),
     # Finds what a target includes without depending on it.
     "layers": ("layers", "build", ["--config=layers"]),
     "asan": ("asan", "test", ["--config=asan", "--build_tests_only"]),
@@ -39,7 +41,7 @@ WITH_RELEASES = ("all",)
 LANES_OF = {
     "quick": ("quick",),
     "default": ("default",),
-    "all": ("all", "layers", "asan", "tsan", "reworded"),
+    "all": ("all", "release", "layers", "asan", "tsan", "reworded"),
 }
 
 EPILOG = """
