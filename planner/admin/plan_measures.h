@@ -21,7 +21,7 @@ namespace copse::planner {
 // Thread-compatible: only the planner's thread calls it.
 class PlanMeasures {
  public:
-  // Of a team, this many nodes are asked, from the first to the last. Asking one takes some 0.2 ms of the planner's
+  // This many nodes of a team are asked, from the first to the last. Asking one takes some 0.2 ms of the planner's
   // processor time.
   static constexpr size_t kAskedOfTeamMax = 16;
 

@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "cli/sim/cluster/node_call.h"
+#include "cli/sim/cluster/node_clock.h"
+#include "cli/sim/cluster/node_port.h"
 #include "cli/sim/cluster/rank_memory.h"
+#include "cli/sim/cluster/sim_call.h"
 #include "offload_emu/engine.h"
 #include "schedule/lower.h"
 

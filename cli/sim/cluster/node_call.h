@@ -5,15 +5,11 @@
 #define COPSE_CLI_SIM_CLUSTER_NODE_CALL_H_
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "cli/sim/cluster/node_clock.h"
-#include "cli/sim/cluster/node_port.h"
-#include "cli/sim/cluster/sim_call.h"
 
 namespace copse::sim {
 
@@ -41,9 +37,6 @@ class NodeCall {
   // Returns the most bytes of copy lists that existed at a time.
   virtual uint64_t list_bytes_max() const = 0;
 };
-
-// Makes a node's part of `*call`, by chunks for a collective of blocks. All pointers must outlive the result.
-std::unique_ptr<NodeCall> MakeNodeCall(const SimCall* call, uint32_t node, NodePort* port, NodeClock* clock);
 
 }  // namespace copse::sim
 

@@ -7,9 +7,20 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "cli/sim/cluster/block_call.h"
+#include "cli/sim/cluster/whole_call.h"
 #include "offload_emu/packet.h"
 
 namespace copse::sim {
+namespace {
+
+// Makes a node's part of `*call`, by chunks for a collective of blocks. All pointers must outlive the result.
+std::unique_ptr<NodeCall> MakeNodeCall(const SimCall* call, uint32_t node, NodePort* port, NodeClock* clock) {
+  if (call->blocks != nullptr) return std::make_unique<BlockCall>(call, node, port, clock);
+  return std::make_unique<WholeCall>(call, node, port, clock);
+}
+
+}  // namespace
 
 SimNode::SimNode(const SimCall* call, uint32_t node, Wire* wire, const Cores* cores)
     : call_(call),
@@ -28,14 +39,14 @@ absl::Status SimNode::OpenPort(uint32_t sequences_max) {
 int64_t SimNode::Turn(int64_t now_ns) {
   CHECK(HasWork());
   clock_.Begin(now_ns, cores_->WakeNs(node_, now_ns));
-  TakeNextItem();
+  TakeNext();
   failure_.Update(Work());
   clock_.Work(port_.stats());
   return clock_.now_ns();
 }
 
-void SimNode::TakeNextItem() {
-  Item item = std::move(items_[next_item_++]);
+void SimNode::TakeNext() {
+  Queued item = std::move(items_[next_item_++]);
   if (!HasWork()) {
     items_.clear();
     next_item_ = 0;

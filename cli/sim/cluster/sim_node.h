@@ -58,7 +58,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   const NodeCall& call() const { return *node_call_; }
 
  private:
-  struct Item {
+  struct Queued {
     bool from_rank;
     uint32_t local;
     WireFrame frame;
@@ -80,7 +80,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   void OnPeerHeard(Incarnation) override {}
 
   uint64_t ChargedBytes(absl::Span<const uint8_t> frame) const;
-  void TakeNextItem();
+  void TakeNext();
   // Runs engine and call by turns until neither has work.
   absl::Status Work();
 
@@ -91,7 +91,7 @@ class SimNode final : private emu::Transport, private emu::PortSink, private emu
   NodeClock clock_;
   NodePort port_;
   std::unique_ptr<NodeCall> node_call_;
-  std::vector<Item> items_;
+  std::vector<Queued> items_;
   size_t next_item_ = 0;
   WireFrame inbox_;  // frame that the engine's next Progress receives; valid if has_frame_
   bool has_frame_ = false;
