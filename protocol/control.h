@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +33,7 @@
 #include "base/failure.h"
 #include "base/ids.h"
 #include "base/shared.h"
+#include "protocol/features.h"
 #include "schedule/plan.h"
 
 namespace copse::schedule {
@@ -88,23 +88,6 @@ struct FormatVersions {
   uint32_t ring = 0, packet = 0, proto = 0, plan = 0;
   friend bool operator==(const FormatVersions&, const FormatVersions&) = default;
 };
-
-// A Feature is an ability of planner or daemon beyond the first version of the protocol. The peer uses only features
-// that were announced. The numbers are part of the wire format.
-enum class Feature : uint32_t {
-  kSilence = 1,       // planner: handles NeighborSilent
-  kDerivedTeams = 2,  // both: handle JoinTeam and Prepare of classes other than kCommon
-  kStopping = 3,      // planner: handles Stopping
-  kContent = 4,       // daemon: handles TeamContent, and a Prepare that names one (rpc/team_content.h)
-  kSubTeams = 40,     // daemon: forms sub-teams with its neighbors; planner: issues TeamIds, handles TeamFormed
-  kTeamsHeld = 42,    // planner: compares TeamsHeld with what it knows
-  kJoinsByNode = 43,  // planner: handles JoinTeam::more
-  kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
-  kCluster = 70,      // daemon: handles Cluster
-  kPing = 71,         // daemon: answers Ping
-  kLateAddress = 72,  // daemon: answers AddressQuery, and may register without an address
-};
-using Features = std::set<Feature>;
 
 // A NodeAnnouncement describes a node to the planner.
 struct NodeAnnouncement {

@@ -69,7 +69,7 @@ void Put(const std::vector<schedule::EdgeLabel>& from, google::protobuf::Repeate
 }
 
 void Put(const schedule::Features& from, google::protobuf::RepeatedField<uint32_t>* to) {
-  for (const schedule::Feature feature : from) to->Add(static_cast<uint32_t>(feature));
+  for (const schedule::Feature feature : from.All()) to->Add(static_cast<uint32_t>(feature));
 }
 
 void Put(const schedule::Register& from, v1::Register* to) {

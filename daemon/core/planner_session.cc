@@ -78,11 +78,7 @@ void PlannerSession::OnRegistered(const schedule::Registered& message, absl::Tim
     state_ = State::kAsked;
     joins_.clear();
   }
-  features_ = 0;
-  for (const schedule::Feature feature : message.features) {
-    // Later versions may have more features than there are bits.
-    if (const auto bit = static_cast<uint32_t>(feature); bit < 64) features_ |= uint64_t{1} << bit;
-  }
+  features_ = message.features;
   refusal_ = message.accepted ? nullptr : std::make_unique<FailureReport>(message.why);
 }
 

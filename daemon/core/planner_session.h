@@ -39,9 +39,7 @@ class PlannerSession {
 
   bool registered() const { return state_ == State::kRegistered; }
   // Returns whether the daemon is registered with a planner that has the feature.
-  bool Has(schedule::Feature feature) const {
-    return registered() && (features_ >> static_cast<uint32_t>(feature) & 1) != 0;
-  }
+  bool Has(schedule::Feature feature) const { return registered() && features_.contains(feature); }
   // Returns why the planner's latest answer was a refusal; kNone: it was not.
   const schedule::FailureReport& refusal() const;
   // Returns whether the daemon is not registered, and its last registration ended `patience` or longer ago, with its
@@ -68,7 +66,7 @@ class PlannerSession {
   uint64_t term_ = 0;                      // highest term received from a planner of the cluster
   std::string cluster_;                    // UUID of the last planner's cluster; empty: it has told none
   std::vector<schedule::JoinTeam> joins_;  // that wait for Flush, one for each team
-  uint64_t features_ = 0;                  // features of the planner that this version knows; bit n: Feature n
+  schedule::Features features_;            // the planner's
   // It is allocated at a refusal, since few daemons are ever refused.
   std::unique_ptr<const schedule::FailureReport> refusal_;  // null: none
 };
