@@ -84,6 +84,8 @@ TEST(MethodRolesTest, WhoMayChangeThingsStaysAsItIs) {
                                                    {"/copse.v1.AdminService/StopProbe", Role::kOperator},
                                                    {"/copse.v1.AdminService/ListAudit", Role::kOperator},
                                                    {"/copse.v1.AdminService/GetTrace", Role::kOperator},
+                                                   {"/copse.v1.NodeAdminService/BeginJob", Role::kOperator},
+                                                   {"/copse.v1.NodeAdminService/EndJob", Role::kOperator},
                                                    {"/copse.v1.AdminService/BreakTeam", Role::kOwner}};
   std::map<std::string_view, Role> found;
   for (const MethodRow& row : MethodRows()) {

@@ -123,7 +123,8 @@ class BinomialPlans final : public coordinator::PlanMaker {
     }
     return plans;
   }
-  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&,
+                                                       Bytes) override {
     return coordinator::PlanExplanation{};
   }
 };
@@ -141,7 +142,8 @@ class QuickPlans final : public coordinator::PlanMaker {
     cpu += ThreadCpuTime() - begun;
     return plans;
   }
-  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&) override {
+  absl::StatusOr<coordinator::PlanExplanation> Explain(const schedule::TeamLayout&, const schedule::Plan&,
+                                                       Bytes) override {
     return coordinator::PlanExplanation{};
   }
 
