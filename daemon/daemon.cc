@@ -44,6 +44,7 @@
 #include "offload_emu/tcp/tcp_transport.h"
 #include "offload_emu/trace_ring.h"
 #include "offload_emu/ucx/ucx_transport.h"
+#include "rpc/status_report.h"
 
 namespace copse::daemon {
 namespace {
@@ -445,6 +446,14 @@ void Daemon::Send(const schedule::FromDaemon& message) {
     AddCounters(&counted.status);
     return planner_stream_->Send(counted);
   }
+  if (const auto* const held = std::get_if<schedule::TeamsHeld>(&message)) {
+    return planner_stream_->Send(schedule::TeamsHeld{.teams = held->teams, .report = Report()});
+  }
+  if (const auto* const registers = std::get_if<schedule::Register>(&message)) {
+    schedule::Register reported = *registers;
+    reported.report = Report();
+    return planner_stream_->Send(reported);
+  }
   if (const auto* const reply = std::get_if<schedule::TraceReply>(&message)) {
     schedule::TraceReply named = *reply;
     named.clock = ClockName();
@@ -452,6 +461,12 @@ void Daemon::Send(const schedule::FromDaemon& message) {
     return planner_stream_->Send(named);
   }
   planner_stream_->Send(message);
+}
+
+schedule::StatusReport Daemon::Report() const {
+  schedule::DaemonStatus status = core_->Status(/*latencies=*/true);
+  AddCounters(&status);
+  return rpc::ReportOf(std::move(status));
 }
 
 NodeStatus Daemon::Status(bool latencies) const {

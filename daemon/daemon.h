@@ -96,6 +96,7 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   schedule::NodeAnnouncement Announcement() const;
   NodeStatus Status(bool latencies) const;
   void AddCounters(schedule::DaemonStatus* status) const;
+  schedule::StatusReport Report() const;
   // Wakes counts the wake-ups of the loop by their source.
   struct Wakes {
     uint64_t mailbox = 0, network = 0;

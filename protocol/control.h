@@ -133,6 +133,39 @@ inline bool IsSubTeam(const TeamLayout& layout) {
 }
 
 // --- Daemon to planner ---
+// A CallStatus describes a call in flight at one node, for `coll list`.
+struct CallStatus {
+  TeamId team{0};
+  CallSeq sequence{0};
+  CallArguments arguments;
+  double age_s = 0;
+  std::vector<Rank> joined;
+  std::vector<Rank> missing;
+  // If it is not kCommon, the call waits until the derived team for this class is formed, and `sequence` is its place
+  // among the waiting calls.
+  Family waits_for = Family::kCommon;
+  friend bool operator==(const CallStatus&, const CallStatus&) = default;
+};
+// A RankProgress says that a rank has taken part in all calls below `calls`. A rank is missing in a call if no node's
+// CallStatus of this call lists it and its `calls` is at most the call's sequence.
+struct RankProgress {
+  TeamId team{0};
+  Rank rank{0};
+  CallSeq calls{0};
+  friend bool operator==(const RankProgress&, const RankProgress&) = default;
+};
+// Calls in flight for so long are reported unasked.
+inline constexpr absl::Duration kLongCall = absl::Seconds(5);
+inline bool IsLong(const CallStatus& call) { return call.age_s >= absl::ToDoubleSeconds(kLongCall); }
+// A StatusReport is what a daemon says of itself unasked, each minute, so that lists of many nodes need not ask all.
+// Its bytes are encoded rows for administrators (rpc/status_report.h), which the planner passes on as they are.
+struct StatusReport {
+  std::string counters, latencies, accounts;
+  std::vector<CallStatus> calls;       // in flight for kLongCall or longer
+  std::vector<RankProgress> progress;  // for all ranks on this node
+  friend bool operator==(const StatusReport&, const StatusReport&) = default;
+};
+
 // A RunningTeam is a team that a reconnecting daemon still has.
 struct RunningTeam {
   Shared<TeamLayout> layout;
@@ -148,8 +181,9 @@ struct RunningTeam {
 struct Register {
   NodeAnnouncement node;
   std::vector<RunningTeam> teams;
-  uint64_t term = 0;    // the highest Registered::term that this daemon has received
-  std::string cluster;  // the last UUID of a cluster that it has received; empty: none
+  uint64_t term = 0;                   // the highest Registered::term that this daemon has received
+  std::string cluster;                 // the last UUID of a cluster that it has received; empty: none
+  std::optional<StatusReport> report;  // absent: from earlier versions
   friend bool operator==(const Register&, const Register&) = default;
 };
 // JoinTeam is sent for ranks of one daemon that join a team at about the same time, if the planner has
@@ -230,9 +264,11 @@ struct TeamFormed {
   std::vector<std::string> plans;  // EncodePlan, unless `parent_epoch` is set; only the first node sends them
   friend bool operator==(const TeamFormed&, const TeamFormed&) = default;
 };
-// TeamsHeld lists the teams of this daemon, each minute, so that the planner finds those of which an end was lost.
+// TeamsHeld lists the teams of this daemon, each minute, so that the planner finds those of which an end was lost. It
+// is sent earlier when other calls are in flight for long than were reported.
 struct TeamsHeld {
   std::vector<TeamId> teams;  // also those that are being formed, and broken ones that the planner has not ended
+  std::optional<StatusReport> report;  // absent: from earlier versions
   friend bool operator==(const TeamsHeld&, const TeamsHeld&) = default;
 };
 // EpochQuery asks for the decision on a prepared epoch, which has not come for a while.
@@ -242,27 +278,6 @@ struct EpochQuery {
   friend bool operator==(const EpochQuery&, const EpochQuery&) = default;
 };
 
-// A CallStatus describes a call in flight at one node, for `coll list`.
-struct CallStatus {
-  TeamId team{0};
-  CallSeq sequence{0};
-  CallArguments arguments;
-  double age_s = 0;
-  std::vector<Rank> joined;
-  std::vector<Rank> missing;
-  // If it is not kCommon, the call waits until the derived team for this class is formed, and `sequence` is its place
-  // among the waiting calls.
-  Family waits_for = Family::kCommon;
-  friend bool operator==(const CallStatus&, const CallStatus&) = default;
-};
-// A RankProgress says that a rank has taken part in all calls below `calls`. A rank is missing in a call if no node's
-// CallStatus of this call lists it and its `calls` is at most the call's sequence.
-struct RankProgress {
-  TeamId team{0};
-  Rank rank{0};
-  CallSeq calls{0};
-  friend bool operator==(const RankProgress&, const RankProgress&) = default;
-};
 // A CallPart is a part of a call's time at one node. Histograms of them are kept by collective and size class.
 enum class CallPart : uint8_t {
   kCall = 0,     // for each rank: from its post to its completion

@@ -2,6 +2,7 @@
 #include "rpc/control_conversion.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "proto/copse/v1/control.pb.h"
+#include "rpc/status_report.h"
 #include "rpc/text.h"
 
 namespace copse::rpc {
@@ -72,6 +74,42 @@ void Put(const schedule::Features& from, google::protobuf::RepeatedField<uint32_
   for (const schedule::Feature feature : from.All()) to->Add(static_cast<uint32_t>(feature));
 }
 
+void Put(const std::vector<schedule::CallStatus>& from, google::protobuf::RepeatedPtrField<v1::CallStatus>* to) {
+  for (const schedule::CallStatus& call : from) {
+    v1::CallStatus* c = to->Add();
+    c->set_team(call.team.value());
+    c->set_sequence(call.sequence.value());
+    c->mutable_arguments()->set_collective(static_cast<uint32_t>(call.arguments.collective));
+    c->mutable_arguments()->set_type(static_cast<uint32_t>(call.arguments.type));
+    c->mutable_arguments()->set_op(static_cast<uint32_t>(call.arguments.op));
+    c->mutable_arguments()->set_count(call.arguments.count);
+    c->mutable_arguments()->set_root(call.arguments.root);
+    c->mutable_arguments()->set_options(call.arguments.options);
+    c->mutable_arguments()->set_counts_hash(call.arguments.counts_hash);
+    c->set_age_s(call.age_s);
+    for (const Rank rank : call.joined) c->add_joined(rank.value());
+    for (const Rank rank : call.missing) c->add_missing(rank.value());
+    c->set_waits_for(static_cast<uint32_t>(call.waits_for));
+  }
+}
+
+void Put(const std::vector<schedule::RankProgress>& from, google::protobuf::RepeatedPtrField<v1::RankProgress>* to) {
+  for (const schedule::RankProgress& progress : from) {
+    v1::RankProgress* p = to->Add();
+    p->set_team(progress.team.value());
+    p->set_rank(progress.rank.value());
+    p->set_calls(progress.calls.value());
+  }
+}
+
+void Put(const schedule::StatusReport& from, v1::StatusReport* to) {
+  to->set_counters(from.counters);
+  to->set_latencies(from.latencies);
+  to->set_accounts(from.accounts);
+  Put(from.calls, to->mutable_calls());
+  Put(from.progress, to->mutable_progress());
+}
+
 void Put(const schedule::Register& from, v1::Register* to) {
   const schedule::NodeAnnouncement& node = from.node;
   v1::NodeAnnouncement* out = to->mutable_node();
@@ -100,6 +138,7 @@ void Put(const schedule::Register& from, v1::Register* to) {
   }
   to->set_term(from.term);
   to->set_cluster(ToUtf8(from.cluster));
+  if (from.report.has_value()) Put(*from.report, to->mutable_report());
 }
 
 void Put(const schedule::JoinTeam& from, v1::JoinTeam* to) {
@@ -143,6 +182,7 @@ void Put(const schedule::TeamFormed& from, v1::TeamFormed* to) {
 
 void Put(const schedule::TeamsHeld& from, v1::TeamsHeld* to) {
   for (const TeamId team : from.teams) to->add_teams(team.value());
+  if (from.report.has_value()) Put(*from.report, to->mutable_report());
 }
 
 void Put(const schedule::DataAddress& from, v1::DataAddress* to) {
@@ -181,28 +221,8 @@ void Put(const schedule::StatusReply& from, v1::StatusReply* to) {
   out->set_clients(status.clients);
   out->set_ranks(status.ranks);
   out->set_teams(status.teams);
-  for (const schedule::CallStatus& call : status.calls) {
-    v1::CallStatus* c = out->add_calls();
-    c->set_team(call.team.value());
-    c->set_sequence(call.sequence.value());
-    c->mutable_arguments()->set_collective(static_cast<uint32_t>(call.arguments.collective));
-    c->mutable_arguments()->set_type(static_cast<uint32_t>(call.arguments.type));
-    c->mutable_arguments()->set_op(static_cast<uint32_t>(call.arguments.op));
-    c->mutable_arguments()->set_count(call.arguments.count);
-    c->mutable_arguments()->set_root(call.arguments.root);
-    c->mutable_arguments()->set_options(call.arguments.options);
-    c->mutable_arguments()->set_counts_hash(call.arguments.counts_hash);
-    c->set_age_s(call.age_s);
-    for (const Rank rank : call.joined) c->add_joined(rank.value());
-    for (const Rank rank : call.missing) c->add_missing(rank.value());
-    c->set_waits_for(static_cast<uint32_t>(call.waits_for));
-  }
-  for (const schedule::RankProgress& progress : status.progress) {
-    v1::RankProgress* p = out->add_progress();
-    p->set_team(progress.team.value());
-    p->set_rank(progress.rank.value());
-    p->set_calls(progress.calls.value());
-  }
+  Put(status.calls, out->mutable_calls());
+  Put(status.progress, out->mutable_progress());
   for (const auto& [name, value] : status.counters) (*out->mutable_counters())[ToUtf8(name)] = value;
   for (const schedule::AccountStatus& account : status.accounts) {
     v1::AccountStatus* a = out->add_accounts();
@@ -418,6 +438,57 @@ absl::Status TakePlans(std::string_view what, const google::protobuf::RepeatedPt
   return absl::OkStatus();
 }
 
+// Returns false if the collective, type or operation is unknown here.
+bool Take(const v1::CallArguments& from, CallArguments* to) {
+  if (from.collective() >= kCollectiveCount || from.type() >= kElementTypeCount || from.op() >= kElementOpCount) {
+    return false;
+  }
+  to->collective = static_cast<Collective>(from.collective());
+  to->type = static_cast<ElementType>(from.type());
+  to->op = static_cast<ElementOp>(from.op());
+  to->count = from.count();
+  to->root = from.root();
+  to->options = static_cast<uint8_t>(from.options());
+  to->counts_hash = from.counts_hash();
+  return true;
+}
+
+void Take(const google::protobuf::RepeatedPtrField<v1::CallStatus>& from, std::vector<schedule::CallStatus>* to) {
+  for (const v1::CallStatus& call : from) {
+    schedule::CallStatus c;
+    if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon may send it
+    if (call.waits_for() >= kFamilyCount) continue;
+    c.waits_for = static_cast<Family>(call.waits_for());
+    c.team = TeamId{call.team()};
+    c.sequence = CallSeq{call.sequence()};
+    c.age_s = call.age_s();
+    for (const uint32_t rank : call.joined()) c.joined.push_back(Rank{rank});
+    for (const uint32_t rank : call.missing()) c.missing.push_back(Rank{rank});
+    to->push_back(std::move(c));
+  }
+}
+
+void Take(const google::protobuf::RepeatedPtrField<v1::RankProgress>& from, std::vector<schedule::RankProgress>* to) {
+  for (const v1::RankProgress& progress : from) {
+    to->push_back({TeamId{progress.team()}, Rank{progress.rank()}, CallSeq{progress.calls()}});
+  }
+}
+
+absl::Status Take(std::string_view what, const v1::StatusReport& from, std::optional<schedule::StatusReport>* to) {
+  const std::string prefix = absl::StrCat(AbslView(what), ": report: ");
+  RETURN_IF_ERROR(CheckCount(prefix + "calls", from.calls_size(), kCallsMax));
+  RETURN_IF_ERROR(CheckCount(prefix + "progress", from.progress_size(), kCallsMax));
+  for (const std::string* rows : {&from.counters(), &from.latencies(), &from.accounts()}) {
+    RETURN_IF_ERROR(CheckCount(prefix + "bytes of rows", rows->size(), kReportRowsBytesMax));
+    if (!AreRows(*rows)) return Bad(prefix + "rows that cannot be read");
+  }
+  to->emplace(
+      schedule::StatusReport{.counters = from.counters(), .latencies = from.latencies(), .accounts = from.accounts()});
+  Take(from.calls(), &(*to)->calls);
+  Take(from.progress(), &(*to)->progress);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
   schedule::Register to;
   const v1::NodeAnnouncement& node = from.node();
@@ -441,6 +512,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::Register& from) {
   to.term = from.term();
   RETURN_IF_ERROR(CheckCount("register: cluster: bytes", from.cluster().size(), kNameBytesMax));
   to.cluster = from.cluster();
+  if (from.has_report()) RETURN_IF_ERROR(Take("register", from.report(), &to.report));
   for (const v1::RunningTeam& team : from.teams()) {
     schedule::RunningTeam running = StandingOf(team);
     schedule::TeamLayout layout;
@@ -475,6 +547,7 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamsHeld& from) {
   schedule::TeamsHeld to;
   RETURN_IF_ERROR(CheckCount("teams_held: teams", from.teams_size(), kRunningTeamsMax));
   for (const uint64_t team : from.teams()) to.teams.push_back(TeamId{team});
+  if (from.has_report()) RETURN_IF_ERROR(Take("teams_held", from.report(), &to.report));
   return to;
 }
 
@@ -508,21 +581,6 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::PrepareReply& from) {
   return to;
 }
 
-// Returns false if the collective, type or operation is unknown here.
-bool Take(const v1::CallArguments& from, CallArguments* to) {
-  if (from.collective() >= kCollectiveCount || from.type() >= kElementTypeCount || from.op() >= kElementOpCount) {
-    return false;
-  }
-  to->collective = static_cast<Collective>(from.collective());
-  to->type = static_cast<ElementType>(from.type());
-  to->op = static_cast<ElementOp>(from.op());
-  to->count = from.count();
-  to->root = from.root();
-  to->options = static_cast<uint8_t>(from.options());
-  to->counts_hash = from.counts_hash();
-  return true;
-}
-
 absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   schedule::StatusReply to;
   to.query = from.query();
@@ -536,21 +594,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::StatusReply& from) {
   RETURN_IF_ERROR(CheckCount("status_reply: calls", status.calls_size(), kCallsMax));
   RETURN_IF_ERROR(CheckCount("status_reply: progress", status.progress_size(), kCallsMax));
   RETURN_IF_ERROR(CheckCount("status_reply: counters", status.counters_size(), kCallsMax));
-  for (const v1::CallStatus& call : status.calls()) {
-    schedule::CallStatus c;
-    if (!Take(call.arguments(), &c.arguments)) continue;  // a newer daemon may send it
-    if (call.waits_for() >= kFamilyCount) continue;
-    c.waits_for = static_cast<Family>(call.waits_for());
-    c.team = TeamId{call.team()};
-    c.sequence = CallSeq{call.sequence()};
-    c.age_s = call.age_s();
-    for (const uint32_t rank : call.joined()) c.joined.push_back(Rank{rank});
-    for (const uint32_t rank : call.missing()) c.missing.push_back(Rank{rank});
-    to.status.calls.push_back(std::move(c));
-  }
-  for (const v1::RankProgress& progress : status.progress()) {
-    to.status.progress.push_back({TeamId{progress.team()}, Rank{progress.rank()}, CallSeq{progress.calls()}});
-  }
+  Take(status.calls(), &to.status.calls);
+  Take(status.progress(), &to.status.progress);
   for (const auto& [name, value] : status.counters()) to.status.counters[name] = value;
   RETURN_IF_ERROR(CheckCount("status_reply: accounts", status.accounts_size(), kAccountsMax));
   for (const v1::AccountStatus& account : status.accounts()) {

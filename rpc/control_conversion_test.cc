@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/control_conversion.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "proto/copse/v1/control.pb.h"
 #include "protocol/control.h"
+#include "rpc/status_report.h"
 
 namespace copse::rpc {
 namespace {
@@ -96,6 +99,18 @@ schedule::StatusReply Status() {
   return message;
 }
 
+schedule::StatusReport Report() {
+  schedule::DaemonStatus status = Status().status;
+  status.calls[0].age_s = absl::ToDoubleSeconds(schedule::kLongCall);
+  return ReportOf(std::move(status));
+}
+
+schedule::Register Reported() {
+  schedule::Register message = Registration();
+  message.report = Report();
+  return message;
+}
+
 schedule::TraceReply Trace() {
   return {.query = 6,
           .clock = "boot",
@@ -150,7 +165,9 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
           schedule::TeamIdsRequest{},
           schedule::TeamFormed{Layout(), EpochId{0}, {"p"}},
           LikeItsParent(),
-          schedule::TeamsHeld{{TeamId{1}, TeamId{1ull << 52}}},
+          schedule::TeamsHeld{{TeamId{1}, TeamId{1ull << 52}}, std::nullopt},
+          schedule::TeamsHeld{{}, Report()},
+          Reported(),
           schedule::Pong{},
           schedule::DataAddress{std::string("\0\xff", 2)},
           schedule::DataAddress{"", kLost}};
@@ -279,6 +296,19 @@ TEST(ControlConversionTest, ErrorsNameMessageAndField) {
               FailsWith(kInvalid, "join_team", "bytes: 129", "limit 128"));
   EXPECT_THAT(in_join([](auto* i) { i->set_name("\x7f"); }), FailsWith(kInvalid, "join_team", "name"));
   EXPECT_THAT(in_join([](auto* i) { i->set_family(4); }), FailsWith(kInvalid, "join_team", "family: 4", "limit 3"));
+}
+
+TEST(ControlConversionTest, ReportsHaveRowsOfAdministrators) {
+  const auto in_report = [](auto change) {
+    return Error(Reported(), [&](auto* p) { change(p->mutable_register_()->mutable_report()); });
+  };
+  EXPECT_EQ(in_report([](auto*) {}), absl::OkStatus());
+  EXPECT_THAT(in_report([](auto* r) { r->set_counters("\xff"); }), FailsWith(kInvalid, "register: report: rows"));
+  EXPECT_THAT(in_report([](auto* r) { r->set_accounts(std::string(kReportRowsBytesMax + 1, 'a')); }),
+              FailsWith(kInvalid, "register: report", "rows: 1048577", "limit 1048576"));
+  EXPECT_THAT(Error(schedule::TeamsHeld{{}, Report()},
+                    [](auto* p) { p->mutable_teams_held()->mutable_report()->set_latencies("\x0a"); }),
+              FailsWith(kInvalid, "teams_held: report: rows"));
 }
 
 TEST(ControlConversionTest, PreparesRequestsMustNameRanks) {

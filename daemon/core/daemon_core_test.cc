@@ -109,6 +109,29 @@ TEST_F(DaemonCoreTest, ThePlannerIsToldTheAddressWhenItAsks) {
   EXPECT_EQ(Take<schedule::Register>().node.worker_address, "fake");
 }
 
+TEST_F(DaemonCoreTest, ThePlannerHearsSoonerOfCallsThatAreInFlightForLong) {
+  // Returns whether the planner hears a list within the time, in which the neighbor is heard.
+  const auto hears_list = [this](absl::Duration most) {
+    sent_.clear();
+    const auto is_list = [](const auto& message) { return std::holds_alternative<schedule::TeamsHeld>(message); };
+    for (absl::Duration passed; passed < most; passed += kHeartbeat) {
+      ReceiveFromNeighbor();
+      RunFor(kHeartbeat);
+      if (std::any_of(sent_.begin(), sent_.end(), is_list)) return true;
+    }
+    return false;
+  };
+  Registered({Feature::kTeamsHeld});
+  FormTeam();
+  ASSERT_TRUE(hears_list(absl::Minutes(1)));  // the next one of its own is a minute away
+  Post(0, Collective::kAllreduce);
+  EXPECT_FALSE(hears_list(schedule::kLongCall - kHeartbeat));
+  EXPECT_TRUE(hears_list(absl::Seconds(12)));
+  EXPECT_FALSE(hears_list(absl::Seconds(20)));  // it is the same call
+  core_.OnPlannerMessage(schedule::BreakTeam{.team = kTeam, .why = {Failure::kCanceled, "enough"}});
+  EXPECT_TRUE(hears_list(absl::Seconds(12)));
+}
+
 // --- Silence ---
 
 class SilenceTest : public DaemonCoreTest {

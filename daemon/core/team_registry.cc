@@ -31,9 +31,12 @@ constexpr size_t kFarewellsMax = 64;
 // The planner hears this often which teams are here.
 constexpr absl::Duration kListInterval = absl::Minutes(1);
 
-// Returns a part of kListInterval, so that the nodes of a cluster that started at once do not list their teams at once.
-absl::Duration FirstWait(Incarnation self) {
-  return absl::Nanoseconds(self.value() % static_cast<uint64_t>(absl::ToInt64Nanoseconds(kListInterval)));
+// A list that comes earlier, since other calls are in flight for long, comes this long after the last look at them.
+constexpr absl::Duration kLongCallsInterval = absl::Seconds(10);
+
+// Returns a part of the interval, so that the nodes of a cluster that started at once do not list their teams at once.
+absl::Duration FirstWait(Incarnation self, absl::Duration interval) {
+  return absl::Nanoseconds(self.value() % static_cast<uint64_t>(absl::ToInt64Nanoseconds(interval)));
 }
 
 }  // namespace
@@ -44,7 +47,8 @@ TeamRegistry::TeamRegistry(const RegistryParts& parts)
       derived_(&parts_, &teams_, &formations_),
       sub_teams_(&parts_, parts_.host, &teams_, &formations_, this),
       order_(parts.host, &parts.options->node.name),
-      next_list_(parts.clock->Now() + FirstWait(parts.options->node.incarnation)) {}
+      next_list_(parts.clock->Now() + FirstWait(parts.options->node.incarnation, kListInterval)),
+      next_look_(parts.clock->Now() + FirstWait(parts.options->node.incarnation, kLongCallsInterval)) {}
 
 std::vector<schedule::RunningTeam> TeamRegistry::RunningTeams() const {
   std::vector<schedule::RunningTeam> running;
@@ -111,12 +115,25 @@ void TeamRegistry::Tick() {
 
 void TeamRegistry::SayTeams() {
   const absl::Time now = parts_.clock->Now();
-  if (now < next_list_ || !parts_.planner->Has(schedule::Feature::kTeamsHeld)) return;
+  if (!parts_.planner->Has(schedule::Feature::kTeamsHeld)) return;
+  if (!HasOtherLongCalls(now) && now < next_list_) return;
   next_list_ = now + kListInterval;
   schedule::TeamsHeld held;
   for (const auto& [id, team] : teams_) held.teams.push_back(id);
   for (const schedule::RunningTeam& left : farewells_) held.teams.push_back(left.layout->id);
   parts_.planner->Send(held);
+}
+
+bool TeamRegistry::HasOtherLongCalls(absl::Time now) {
+  if (now < next_look_) return false;
+  next_look_ = now + kLongCallsInterval;
+  schedule::DaemonStatus status;
+  AppendStatus(&status);
+  std::set<CallKey> calls;
+  for (const schedule::CallStatus& call : status.calls) {
+    if (schedule::IsLong(call)) calls.emplace(call.team, call.waits_for, call.sequence);
+  }
+  return std::exchange(long_calls_, calls) != calls;
 }
 
 void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {

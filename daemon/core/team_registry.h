@@ -5,6 +5,8 @@
 #ifndef COPSE_DAEMON_CORE_TEAM_REGISTRY_H_
 #define COPSE_DAEMON_CORE_TEAM_REGISTRY_H_
 
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -100,8 +102,10 @@ class TeamRegistry : private SubTeamHost {
   void CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabel>& outgoing) override;
   void DropSubTeam(TeamId id) override;
 
-  // Lists the teams of this node to the planner, if it is time.
+  // Lists the teams of this node to the planner, if it is time, or other calls are in flight for long than at the last
+  // look, which is some time ago.
   void SayTeams();
+  bool HasOtherLongCalls(absl::Time now);
   // Adds the team of a first Prepare. Returns null, and sets `*why`, if it is refused.
   Team* Add(const CheckedPrepare& m, schedule::FailureReport* why);
   void Refuse(const CheckedPrepare& m, schedule::FailureReport why);
@@ -127,6 +131,9 @@ class TeamRegistry : private SubTeamHost {
   // messages on a stream that was cut are lost, and ranks elsewhere may need the reason from the planner.
   std::vector<schedule::RunningTeam> farewells_;
   absl::Time next_list_;  // of the teams, to the planner
+  absl::Time next_look_;  // at calls that are in flight for long
+  using CallKey = std::tuple<TeamId, Family, CallSeq>;
+  std::set<CallKey> long_calls_;  // at the last look
 };
 
 }  // namespace copse::daemon
