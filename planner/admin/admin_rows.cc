@@ -86,6 +86,8 @@ TeamId ShownTeam(const schedule::TeamLayout& layout) {
   return schedule::IsDerivedTeam(layout.identity) ? layout.parent : layout.id;
 }
 
+bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
+
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row) {
   row->set_id(info.plan.id.value());
   row->set_team(ShownTeam(info.layout).value());

@@ -27,6 +27,8 @@ void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply)
 void FillTeam(const coordinator::TeamInfo& info, std::optional<uint32_t> calls_in_flight, v1::TeamRow* row);
 // Returns the team shown to administrators: for a derived team its parent.
 TeamId ShownTeam(const schedule::TeamLayout& layout);
+// Returns whether the layout is that of the team, or of a derived team of it.
+bool IsOf(const schedule::TeamLayout& layout, TeamId team);
 // Fills all fields but edges and measurements.
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row);
 void FillEdges(const coordinator::PlanInfo& info, v1::PlanRow* row);

@@ -25,6 +25,7 @@
 #include "planner/admin/planner_rows.h"
 #include "planner/admin/probe_run.h"
 #include "planner/admin/served_calls.h"
+#include "planner/admin/status_lists.h"
 #include "planner/admin/topology_source.h"
 #include "planner/topology/slurm_topology.h"
 #include "planner/topology/topology_changes.h"
@@ -71,7 +72,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         saver_(saver),
         has_private_data_(options.private_data),
         measures_(coordinator, plan_maker, topologies),
-        lists_(coordinator, plan_maker, &measures_, instruments, options.private_data),
+        statuses_(coordinator, options.private_data),
+        lists_(coordinator, &statuses_, plan_maker, &measures_, instruments, options.private_data),
         probe_(queue, coordinator, plan_maker, topologies),
         calls_(queue, authorizer, options.log_file) {}
 
@@ -196,12 +198,13 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
           ASSIGN_OR_RETURN(const auto team, coordinator_->view().FindTeam(id));
           std::vector<std::string> nodes;
           for (const auto& node : team.layout.nodes) nodes.push_back(node.name);
-          lists_.CountCalls(nodes, [this, id, who, reply, done](const std::optional<AdminLists::CallCounts>& calls) {
-            if (!done.is_open()) return;
-            const auto info = coordinator_->view().FindTeam(id);
-            if (info.ok()) lists_.FillTeamFor(who, *info, AdminLists::CallsOf(calls, id), reply->mutable_team());
-            done(info.status());
-          });
+          statuses_.CountCalls(
+              nodes, [this, id, who, reply, done](const std::optional<StatusLists::CallCounts>& calls) {
+                if (!done.is_open()) return;
+                const auto info = coordinator_->view().FindTeam(id);
+                if (info.ok()) lists_.FillTeamFor(who, *info, StatusLists::CallsOf(calls, id), reply->mutable_team());
+                done(info.status());
+              });
           return absl::OkStatus();
         });
   }
@@ -385,24 +388,25 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
                            v1::ListCollectivesReply* reply) override {
     return calls_.ServeRows<v1::ListCollectivesReply>(
         context, "ListCollectives", reply,
-        [this, request](const rpc::Principal&) { return lists_.CollectiveRows(*request); });
+        [this, request](const rpc::Principal&) { return statuses_.CollectiveRows(*request); });
   }
   grpc::ServerWriteReactor<v1::ListCollectivesReply>* StreamCollectives(
       Context* context, const v1::ListCollectivesRequest* request) override {
     return calls_.ServeStream<v1::ListCollectivesReply>(
         context, "StreamCollectives",
-        [this, request](const rpc::Principal&) { return lists_.CollectiveRows(*request); });
+        [this, request](const rpc::Principal&) { return statuses_.CollectiveRows(*request); });
   }
 
   Reactor* GetStats(Context* context, const v1::GetStatsRequest* request, v1::GetStatsReply* reply) override {
     return calls_.ServeRows<v1::GetStatsReply>(context, "GetStats", reply, [this, request](const rpc::Principal& who) {
-      return lists_.StatsRows(*request, who);
+      return statuses_.StatsRows(*request, who);
     });
   }
   grpc::ServerWriteReactor<v1::GetStatsReply>* StreamStats(Context* context,
                                                            const v1::GetStatsRequest* request) override {
-    return calls_.ServeStream<v1::GetStatsReply>(
-        context, "StreamStats", [this, request](const rpc::Principal& who) { return lists_.StatsRows(*request, who); });
+    return calls_.ServeStream<v1::GetStatsReply>(context, "StreamStats", [this, request](const rpc::Principal& who) {
+      return statuses_.StatsRows(*request, who);
+    });
   }
 
   Reactor* GetPlannerStatus(Context* context, const v1::GetPlannerStatusRequest*,
@@ -554,6 +558,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   const uint64_t number_ = static_cast<uint64_t>(absl::ToUnixNanos(absl::Now()));  // other planners have others
   const MonotonicClock clock_;
   const PlanMeasures measures_;
+  StatusLists statuses_;
   AdminLists lists_;
   ProbeRun probe_;
   ServedCalls calls_;

@@ -5,10 +5,12 @@
 #define COPSE_PLANNER_ADMIN_ROW_SELECTOR_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -46,6 +48,12 @@ class RowSelector {
   std::string job_;
   std::string state_;
 };
+
+// A selector is shared by the steps of a list, since it may be long.
+using SharedSelector = std::shared_ptr<const absl::StatusOr<RowSelector>>;
+inline SharedSelector Shared(absl::StatusOr<RowSelector> selector) {
+  return std::make_shared<const absl::StatusOr<RowSelector>>(std::move(selector));
+}
 
 }  // namespace copse::planner
 

@@ -4,12 +4,15 @@
 #ifndef COPSE_PLANNER_ADMIN_ROW_STREAM_H_
 #define COPSE_PLANNER_ADMIN_ROW_STREAM_H_
 
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -38,6 +41,14 @@ bool AddPiece(const RowSource<Reply>& source, Reply* reply) {
     if (bytes >= kPieceBytesMax || absl::Now() >= end) return true;
   }
   return false;
+}
+
+// Adds a row that is encoded already to the reply's repeated field of rows, and returns its bytes. A field that is
+// unknown is written as it is, and readers know this one.
+inline size_t AddEncodedRow(std::string row, int field, google::protobuf::Message* reply) {
+  const size_t bytes = row.size();
+  *reply->GetReflection()->MutableUnknownFields(reply)->AddLengthDelimited(field) = std::move(row);
+  return bytes;
 }
 
 // An OpenCall is an RPC that has no final status yet. The planner's thread calls its functions.

@@ -181,7 +181,13 @@ void Coordinator::OnMessageOf(Node& node, const schedule::FromDaemon& message) {
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) sub_teams_.SendTeamIds(session);
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) sub_teams_.OnTeamFormed(node, m);
         if constexpr (std::is_same_v<T, schedule::DataAddress>) OnDataAddress(node, m);
-        if constexpr (std::is_same_v<T, schedule::TeamsHeld>) lost_ends_.OnTeamsHeld(node, m);
+        if constexpr (std::is_same_v<T, schedule::TeamsHeld>) {
+          if (m.report.has_value()) {
+            node.report = m.report;
+            node.reported_at = state_.Now();
+          }
+          lost_ends_.OnTeamsHeld(node, m);
+        }
       },
       message);
 }
@@ -215,6 +221,7 @@ void Coordinator::StreamEnded(SessionId session) {
   state_.Note(node, "away", absl::StrCat("teams=", node.teams.size()));
   state_.nodes.SessionOf(session).node.clear();
   node.session = 0;
+  node.report.reset();
   node.stopping = false;
   node.away_since = state_.Now();
   state_.sweep.Later();

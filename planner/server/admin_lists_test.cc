@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "base/histogram.h"
 #include "base/testing/status_matchers.h"
-#include "planner/admin/admin_lists.h"
+#include "planner/admin/status_lists.h"
 #include "planner/server/testing/planner_life.h"
 #include "proto/copse/v1/admin_service.grpc.pb.h"
 #include "rpc/status.h"
@@ -278,7 +278,7 @@ TEST_F(AdminListsTest, PlansHaveWhatTheirCallsTookIfThatIsAskedFor) {
 }
 
 TEST_F(AdminListsTest, WhatAListCostsIsBounded) {
-  while (daemons_.size() <= AdminLists::kAskedNodesMax) AddNode(2, "c");
+  while (daemons_.size() <= StatusLists::kAskedNodesMax) AddNode(2, "c");
   v1::ListTeamsRequest request;
   const auto all = Collect(life_, &Stub::StreamTeams, request);
   ASSERT_TRUE(all.ok()) << all.status();

@@ -119,6 +119,8 @@ void Registration::OnRegister(SessionId session, const schedule::Register& messa
   }
   const bool by_us = TakeName(announcement);
   Node& node = Enter(session, announcement);
+  node.report = message.report;
+  node.reported_at = state_->Now();
   // Teams of another cluster are broken ones here (ClusterAdoption), and its terms are no concern of this planner.
   const bool is_foreign = state_->cluster->IsForeign(message.cluster);
   const uint64_t term = is_foreign ? 0 : HighestTerm(message);

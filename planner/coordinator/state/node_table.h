@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -44,6 +45,9 @@ struct Node {
   std::set<TeamId> teams;                     // teams that have this incarnation as a member
   // Teams of its last TeamsHeld that are not as the coordinator has them. InfiniteFuture: that is settled.
   std::map<TeamId, absl::Time> differs_since;
+  // What it said of itself last on this stream, and when. Absent: daemons of earlier versions do not.
+  std::optional<schedule::StatusReport> report;
+  absl::Time reported_at;
 
   bool is_connected() const { return session != 0; }
   // Returns whether the daemon opens its data plane only when it is asked, and has not told its address yet.

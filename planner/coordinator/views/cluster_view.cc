@@ -35,6 +35,12 @@ NodeInfo InfoOf(const State& state, const Node& node) {
   return info;
 }
 
+ReportInfo ReportOf(const State& state, const Node& node) {
+  return {.node = &node.announcement.name,
+          .report = node.report.has_value() ? &*node.report : nullptr,
+          .age = state.Now() - node.reported_at};
+}
+
 const char* StateOf(const Team& team) {
   return team.record.broken ? "broken" : team.record.epoch == EpochId{0} ? "forming" : "ready";
 }
@@ -97,6 +103,20 @@ std::optional<NodeInfo> ClusterView::NodeAfter(const std::string& name) const {
   const auto it = state_->nodes.all().upper_bound(name);
   if (it == state_->nodes.all().end()) return std::nullopt;
   return InfoOf(*state_, it->second);
+}
+
+std::vector<ReportInfo> ClusterView::Reports() const {
+  std::vector<ReportInfo> out;
+  for (const auto& [name, node] : state_->nodes.all()) {
+    if (node.is_connected()) out.push_back(ReportOf(*state_, node));
+  }
+  return out;
+}
+
+std::optional<ReportInfo> ClusterView::FindReport(const std::string& name) const {
+  const Node* node = state_->nodes.Find(name);
+  if (node == nullptr || !node->is_connected()) return std::nullopt;
+  return ReportOf(*state_, *node);
 }
 
 std::map<std::string, uint64_t> ClusterView::NodesByState() const {

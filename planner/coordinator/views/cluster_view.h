@@ -36,6 +36,12 @@ struct NodeInfo {
   uint32_t ranks = 0;      // its ranks in teams without a parent
   double last_seen_s = 0;  // seconds since its stream ended; 0 while connected
 };
+// ReportInfo is what a connected daemon said of itself last. The pointer is valid until the next event.
+struct ReportInfo {
+  const std::string* node = nullptr;
+  const schedule::StatusReport* report = nullptr;  // null: daemons of earlier versions say nothing
+  absl::Duration age;
+};
 struct TeamInfo {
   schedule::TeamLayout layout;  // while joins are gathered, only identity and parent are set
   uint32_t size = 0;
@@ -58,6 +64,9 @@ class ClusterView {
 
   std::vector<NodeInfo> Nodes() const;  // by name
   absl::StatusOr<NodeInfo> FindNode(const std::string& name) const;
+  std::vector<ReportInfo> Reports() const;  // of connected nodes, by name
+  // Returns nullopt if the node is not connected.
+  std::optional<ReportInfo> FindReport(const std::string& name) const;
   // Returns NodeInfo::state, or nullopt if this incarnation is not connected. It does not look at the node's teams.
   std::optional<std::string> StateIfConnected(const std::string& name, Incarnation incarnation) const;
   std::vector<TeamInfo> Teams() const;  // by id
