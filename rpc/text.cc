@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace copse::rpc {
@@ -29,6 +30,9 @@ size_t CharacterBytes(std::string_view text) {
 }  // namespace
 
 std::string ToUtf8(std::string_view text, size_t bytes_max) {
+  // Nearly all texts are names, and lists have them by the ten thousand.
+  const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+  if (is_plain) return std::string(text.substr(0, bytes_max));
   std::string out;
   while (!text.empty()) {
     const size_t bytes = CharacterBytes(text);

@@ -10,7 +10,9 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "planner/admin/admin_rows.h"
+#include "planner/admin/plan_row_encoder.h"
 #include "planner/admin/row_selector.h"
+#include "planner/admin/row_stream.h"
 #include "rpc/text.h"
 #include "schedule/plan.h"
 
@@ -122,12 +124,12 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
   };
 }
 
-void AdminLists::FillMeasured(const coordinator::PlanInfo& info, const MeasuredCalls& calls, bool is_priced,
-                              v1::PlanRow* row) const {
-  const std::optional<MeasuredCall> call = calls.Of(info.layout, info.plan);
+void AdminLists::FillMeasured(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                              const MeasuredCalls& calls, bool is_priced, v1::PlanRow* row) const {
+  const std::optional<MeasuredCall> call = calls.Of(layout, plan);
   if (!call.has_value()) return;
   if (is_priced && call->plan_bytes.has_value()) {
-    const absl::StatusOr<double> us = plan_maker_->Predict(info.layout, info.plan, *call->plan_bytes);
+    const absl::StatusOr<double> us = plan_maker_->Predict(layout, plan, *call->plan_bytes);
     if (us.ok()) {
       row->set_predicted_us(*us);
       row->set_predicted_bytes(*call->plan_bytes);
@@ -146,22 +148,27 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
       return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
     };
     const auto list = [=, this](const std::shared_ptr<const MeasuredCalls>& calls) {
-      begin([=, this, last = PlanId(0), paths = 0, prices = 0](v1::ListPlansReply* reply) mutable -> size_t {
-        const auto info = coordinator_->view().PlanAfter(last, selects);
-        if (!info.has_value()) return 0;
-        last = info->plan.id;
+      begin([=, this, last = PlanId(0), paths = 0, prices = 0,
+             encoder = std::make_shared<PlanRowEncoder>()](v1::ListPlansReply* reply) mutable -> size_t {
+        const auto listed = coordinator_->view().PlanAfter(last, selects);
+        if (!listed.has_value()) return 0;
+        last = listed->id;
+        const schedule::TeamLayout& layout = *listed->layout;
+        const PlanShape* const shape = encoder->ShapeOf(*listed->encoded);
+        if (shape == nullptr) return 1;
         // A critical path costs a prediction: a list includes it only where that is fast.
         absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
-        if (!without_edges && info->plan.node_count <= kListedPathNodesMax && ++paths <= kListedPathsMax) {
-          path = plan_maker_->CriticalPath(info->layout, info->plan);
+        if (!without_edges && shape->plan.node_count <= kListedPathNodesMax && ++paths <= kListedPathsMax) {
+          path = plan_maker_->CriticalPath(layout, shape->plan);
         }
-        v1::PlanRow* const row = reply->add_plans();
-        FillPlan(*info, path.ok() ? *path : std::vector<std::string>(), row);
-        if (!without_edges) FillEdges(*info, row);
-        const bool is_priced = PlanMeasures::IsPricedAtOnce(*info) && prices < kListedPricesMax;
-        FillMeasured(*info, *calls, is_priced, row);
-        if (is_priced && row->has_measured()) ++prices;
-        return row->ByteSizeLong();
+        v1::PlanRow row;
+        FillPlan(*listed, shape->plan, path.ok() ? *path : std::vector<std::string>(), &row);
+        const bool is_priced = PlanMeasures::IsPricedAtOnce(layout) && prices < kListedPricesMax;
+        FillMeasured(layout, shape->plan, *calls, is_priced, &row);
+        if (is_priced && row.has_measured()) ++prices;
+        std::string encoded = row.SerializeAsString();
+        if (!without_edges) encoder->AppendEdges(layout, *shape, &encoded);
+        return AddEncodedRow(std::move(encoded), v1::ListPlansReply::kPlansFieldNumber, reply);
       });
     };
     std::set<std::string> nodes;

@@ -51,8 +51,8 @@ class AdminLists {
 
  private:
   // Adds what calls of the plan took, and the prediction of a call of that size, if that is wanted in addition.
-  void FillMeasured(const coordinator::PlanInfo& info, const MeasuredCalls& calls, bool is_priced,
-                    v1::PlanRow* row) const;
+  void FillMeasured(const schedule::TeamLayout& layout, const schedule::Plan& plan, const MeasuredCalls& calls,
+                    bool is_priced, v1::PlanRow* row) const;
   // Returns some nodes of each team that is selected, kMeasuredNodesMax at most.
   std::set<std::string> SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects) const;
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;

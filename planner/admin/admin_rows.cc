@@ -89,16 +89,21 @@ TeamId ShownTeam(const schedule::TeamLayout& layout) {
 bool IsOf(const schedule::TeamLayout& layout, TeamId team) { return layout.id == team || ShownTeam(layout) == team; }
 
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row) {
-  row->set_id(info.plan.id.value());
-  row->set_team(ShownTeam(info.layout).value());
-  row->set_collective(std::string(CollectiveName(info.plan.collective)));
-  row->set_bytes_min(info.plan.bytes_min);
-  row->set_bytes_max(info.plan.bytes_max);
-  row->set_algorithm(rpc::ToUtf8(info.plan.algorithm));
-  row->set_epoch(info.epoch.value());
-  row->set_predicted_us(info.plan.predicted_us);
-  row->set_predicted_bytes(TypicalCall(info.plan).bytes());
-  row->set_segment_bytes(info.plan.segment_bytes);
+  FillPlan({.id = info.plan.id, .epoch = info.epoch, .layout = &info.layout}, info.plan, critical_path, row);
+}
+
+void FillPlan(const coordinator::ListedPlan& listed, const schedule::Plan& plan,
+              const std::vector<std::string>& critical_path, v1::PlanRow* row) {
+  row->set_id(listed.id.value());
+  row->set_team(ShownTeam(*listed.layout).value());
+  row->set_collective(std::string(CollectiveName(plan.collective)));
+  row->set_bytes_min(plan.bytes_min);
+  row->set_bytes_max(plan.bytes_max);
+  row->set_algorithm(rpc::ToUtf8(plan.algorithm));
+  row->set_epoch(listed.epoch.value());
+  row->set_predicted_us(plan.predicted_us);
+  row->set_predicted_bytes(TypicalCall(plan).bytes());
+  row->set_segment_bytes(plan.segment_bytes);
   for (const std::string& node : critical_path) row->add_critical_path(rpc::ToUtf8(node));
 }
 

@@ -31,6 +31,9 @@ TeamId ShownTeam(const schedule::TeamLayout& layout);
 bool IsOf(const schedule::TeamLayout& layout, TeamId team);
 // Fills all fields but edges and measurements.
 void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>& critical_path, v1::PlanRow* row);
+// Does the same for a plan that has another's id.
+void FillPlan(const coordinator::ListedPlan& listed, const schedule::Plan& plan,
+              const std::vector<std::string>& critical_path, v1::PlanRow* row);
 void FillEdges(const coordinator::PlanInfo& info, v1::PlanRow* row);
 // `layout` is the team's, or null if the team is unknown; then no nodes are named.
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,

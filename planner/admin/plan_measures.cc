@@ -37,8 +37,8 @@ void PlanMeasures::Ask(const std::set<std::string>& nodes, Done done) const {
       /*latencies=*/true);
 }
 
-bool PlanMeasures::IsPricedAtOnce(const coordinator::PlanInfo& info) {
-  return IsPlannedFast(info.layout.shape, info.layout.identity.family);
+bool PlanMeasures::IsPricedAtOnce(const schedule::TeamLayout& layout) {
+  return IsPlannedFast(layout.shape, layout.identity.family);
 }
 
 Surroundings PlanMeasures::SurroundingsOf(const MeasuredCalls& calls, const MeasuredCall& call) const {

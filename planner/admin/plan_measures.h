@@ -35,8 +35,8 @@ class PlanMeasures {
   using Done = std::function<void(std::shared_ptr<const MeasuredCalls>)>;
   void Ask(const std::set<std::string>& nodes, Done done) const;
 
-  // Returns whether calls of the plan are priced so fast that the planner's thread may do it for a list.
-  static bool IsPricedAtOnce(const coordinator::PlanInfo& info);
+  // Returns whether calls of the team's plans are priced so fast that the planner's thread may do it for a list.
+  static bool IsPricedAtOnce(const schedule::TeamLayout& layout);
   // Adds what was measured to the row of the plan, which has a prediction.
   void Fill(const MeasuredCalls& calls, const MeasuredCall& call, v1::PlanRow* row) const;
 

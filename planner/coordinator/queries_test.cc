@@ -213,14 +213,14 @@ TEST_F(TwoNodesTest, ListsCanBeReadRowByRow) {
   std::vector<PlanId> plans, of_second;
   for (auto plan = coordinator->view().PlanAfter(PlanId{0}, any); plan;
        plan = coordinator->view().PlanAfter(plans.back(), any)) {
-    plans.push_back(plan->plan.id);
+    plans.push_back(plan->id);
   }
   std::vector<PlanId> expected;
   for (const PlanInfo& plan : coordinator->view().Plans()) expected.push_back(plan.plan.id);
   EXPECT_EQ(plans, expected);
   for (auto plan = coordinator->view().PlanAfter(PlanId{0}, second); plan;
-       plan = coordinator->view().PlanAfter(plan->plan.id, second)) {
-    of_second.push_back(plan->plan.id);
+       plan = coordinator->view().PlanAfter(plan->id, second)) {
+    of_second.push_back(plan->id);
   }
   std::vector<PlanId> of_team;
   for (const schedule::Plan& plan : coordinator->view().PlansOfTeam(teams[3].layout.id)) of_team.push_back(plan.id);

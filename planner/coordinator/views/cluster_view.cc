@@ -204,25 +204,31 @@ std::vector<schedule::Plan> ClusterView::PlansOfTeam(TeamId id) const {
   return plans;
 }
 
-std::optional<PlanInfo> ClusterView::PlanAfter(PlanId last,
-                                               const std::function<bool(const schedule::TeamLayout&)>& wanted) const {
+std::optional<ListedPlan> ClusterView::PlanAfter(PlanId last,
+                                                 const std::function<bool(const schedule::TeamLayout&)>& wanted) const {
   for (auto it = state_->teams.of_plans().upper_bound(last); it != state_->teams.of_plans().end(); ++it) {
     if (!wanted(state_->teams.At(it->second).record.layout)) continue;
-    if (absl::StatusOr<PlanInfo> info = FindPlan(it->first); info.ok()) return *std::move(info);
+    if (const std::optional<ListedPlan> plan = ListPlan(it->first)) return plan;
   }
   return std::nullopt;
 }
 
 absl::StatusOr<PlanInfo> ClusterView::FindPlan(PlanId id) const {
-  if (const auto it = state_->teams.of_plans().find(id); it != state_->teams.of_plans().end()) {
-    const TeamRecord& record = state_->teams.At(it->second).record;
-    for (const std::string& encoded : record.plans) {
-      if (encoded.size() < schedule::kEncodedIdEnd || schedule::PlanIdIn(encoded) != id) continue;
-      absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
-      if (plan.ok()) return PlanInfo{record.layout, record.epoch, *std::move(plan)};
-    }
+  const std::optional<ListedPlan> listed = ListPlan(id);
+  if (!listed.has_value()) return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
+  ASSIGN_OR_RETURN(schedule::Plan plan, schedule::DecodePlan(*listed->encoded));
+  return PlanInfo{*listed->layout, listed->epoch, std::move(plan)};
+}
+
+std::optional<ListedPlan> ClusterView::ListPlan(PlanId id) const {
+  const auto team = state_->teams.of_plans().find(id);
+  if (team == state_->teams.of_plans().end()) return std::nullopt;
+  const TeamRecord& record = state_->teams.At(team->second).record;
+  for (const std::string& encoded : record.plans) {
+    if (encoded.size() < schedule::kEncodedIdEnd || schedule::PlanIdIn(encoded) != id) continue;
+    return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout, .encoded = &encoded};
   }
-  return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
+  return std::nullopt;
 }
 
 void ClusterView::Explain(PlanId id, PlanMaker::Bytes bytes, PlanMaker::ExplainDone done) const {

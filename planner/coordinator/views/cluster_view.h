@@ -56,6 +56,14 @@ struct PlanInfo {
   schedule::Plan plan;
 };
 
+// ListedPlan is a plan as its team has it. The pointers are valid until the next event.
+struct ListedPlan {
+  PlanId id{0};
+  EpochId epoch{0};
+  const schedule::TeamLayout* layout = nullptr;
+  const std::string* encoded = nullptr;  // EncodePlan
+};
+
 // A ClusterView reads a coordinator's state. Errors of its methods: NOT_FOUND, one line each.
 class ClusterView {
  public:
@@ -85,7 +93,8 @@ class ClusterView {
   // `*last` is the number of the team that was returned before, and is set to this one's; 0: the first one.
   std::optional<TeamInfo> EndedTeamAfter(uint64_t* last) const;
   // Plans of teams for which `wanted` is false are passed over. 0: the first one.
-  std::optional<PlanInfo> PlanAfter(PlanId last, const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
+  std::optional<ListedPlan> PlanAfter(PlanId last,
+                                      const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
   // Call `done` once, maybe before they return, and not after the coordinator has ended.
   void Explain(PlanId plan, PlanMaker::Bytes bytes, PlanMaker::ExplainDone done) const;
   void CriticalPath(PlanId plan, PlanMaker::PathDone done) const;
@@ -99,6 +108,9 @@ class ClusterView {
   std::optional<CollectiveInfo> NextCall(CallMerge* merge) const;
 
  private:
+  // Returns nullopt if the plan is not known.
+  std::optional<ListedPlan> ListPlan(PlanId plan) const;
+
   const State* const state_;
   const JoinTable* const joins_;
 };

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/admin/plan_row_encoder.h"
+
+#include "planner/structure.h"
+#include "proto/copse/v1/admin.pb.h"
+#include "rpc/text.h"
+
+namespace copse::planner {
+namespace {
+
+// The wire type of strings and messages.
+constexpr int kLengthDelimited = 2;
+
+void AppendVarint(uint32_t value, std::string* out) {
+  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
+  out->push_back(static_cast<char>(value));
+}
+
+void AppendTag(int field, std::string* out) { AppendVarint(static_cast<uint32_t>(field) << 3 | kLengthDelimited, out); }
+
+// Returns the nodes' names as encoded fields `field`.
+std::vector<std::string> EncodedNames(const std::vector<schedule::TeamNode>& nodes, int field) {
+  std::vector<std::string> names;
+  names.reserve(nodes.size());
+  for (const schedule::TeamNode& node : nodes) {
+    const std::string name = rpc::ToUtf8(node.name);
+    std::string& out = names.emplace_back();
+    AppendTag(field, &out);
+    AppendVarint(static_cast<uint32_t>(name.size()), &out);
+    out += name;
+  }
+  return names;
+}
+
+}  // namespace
+
+const PlanShape* PlanRowEncoder::ShapeOf(const std::string& encoded) {
+  if (encoded.size() < schedule::kEncodedIdEnd) return nullptr;
+  std::string content = encoded.substr(schedule::kEncodedIdEnd);
+  if (const auto known = shapes_.find(content); known != shapes_.end()) return &known->second;
+  absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
+  if (!plan.ok()) return nullptr;
+  if (kept_bytes_ + content.size() > kKeptBytesMax) {
+    shapes_.clear();
+    kept_bytes_ = 0;
+  }
+  kept_bytes_ += content.size();
+  PlanShape shape{.edges = PlanEdges(*plan)};
+  shape.plan = *std::move(plan);
+  return &shapes_.emplace(std::move(content), std::move(shape)).first->second;
+}
+
+// A message for each edge would cost more than all the rest of a list.
+void PlanRowEncoder::AppendEdges(const schedule::TeamLayout& layout, const PlanShape& shape, std::string* row) {
+  if (names_.team != layout.id) {
+    names_ = {.team = layout.id,
+              .from = EncodedNames(layout.nodes, v1::PlanEdge::kFromFieldNumber),
+              .to = EncodedNames(layout.nodes, v1::PlanEdge::kToFieldNumber)};
+  }
+  for (const auto& [a, b] : shape.edges) {
+    const std::string &from = names_.from[a], &to = names_.to[b];
+    AppendTag(v1::PlanRow::kEdgesFieldNumber, row);
+    AppendVarint(static_cast<uint32_t>(from.size() + to.size()), row);
+    row->append(from).append(to);
+  }
+}
+
+}  // namespace copse::planner
