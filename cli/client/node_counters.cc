@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/client/node_counters.h"
 
+#include <algorithm>
 #include <string>
 
 namespace copse::ctl {
@@ -29,6 +30,18 @@ std::optional<EndedCalls> AsEndedCalls(std::string_view name) {
 uint64_t ValueOf(const v1::NodeStats& stats, std::string_view name) {
   const auto it = stats.counters().find(std::string(name));
   return it == stats.counters().end() ? 0 : it->second;
+}
+
+double OldestReportS(const v1::GetStatsReply& reply) {
+  double oldest = 0;
+  for (const v1::NodeStats& stats : reply.stats()) oldest = std::max(oldest, stats.age_s());
+  return oldest;
+}
+
+double SecondsBetween(const v1::NodeStats& before, const v1::NodeStats& after, double asked) {
+  constexpr char kClock[] = "process.clock_at_ms";
+  const uint64_t from = ValueOf(before, kClock), to = ValueOf(after, kClock);
+  return after.has_age_s() && to > from ? static_cast<double>(to - from) / 1e3 : asked;
 }
 
 uint64_t CallsDone(const v1::NodeStats& stats) { return CallsEnded(stats, /*ok=*/true); }

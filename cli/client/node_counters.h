@@ -26,6 +26,11 @@ std::optional<EndedCalls> AsEndedCalls(std::string_view name);
 // Returns a counter's value; 0 if the daemon, maybe of another version, has none of this name.
 uint64_t ValueOf(const v1::NodeStats& stats, std::string_view name);
 
+// Returns the age of the oldest row that a daemon reported without having been asked; 0: all were asked.
+double OldestReportS(const v1::GetStatsReply& reply);
+// Returns the seconds in which the counters of `before` became those of `after`; `asked`: between the two requests.
+double SecondsBetween(const v1::NodeStats& before, const v1::NodeStats& after, double asked);
+
 // Returns the number of calls that ended well, once for each rank at the node.
 uint64_t CallsDone(const v1::NodeStats& stats);
 // Returns the number of those that failed, refused posts apart.

@@ -135,16 +135,18 @@ void CheckEnds(const std::vector<v1::NodeRow>& nodes, const v1::GetStatsReply& s
   check_planner("planner: revocation list", rpc::kListEndsCounter, rpc::kListEndsSoon, kNewList);
 }
 
-// A node's clock was read between `asked` and `heard` of this machine's.
+// A node's clock was read between `asked` and `heard` of this machine's, or as long before as its row is old.
 Check CheckClocks(const v1::GetStatsReply& stats, absl::Time asked, absl::Time heard) {
   std::vector<std::string> off;
   absl::Duration most;
   const std::map<std::string, uint64_t> clocks = CounterOf(stats, "process.clock_at_ms");
-  for (const auto& [node, ms] : clocks) {
-    const absl::Time there = absl::FromUnixMillis(static_cast<int64_t>(ms));
+  for (const v1::NodeStats& row : stats.stats()) {
+    const auto clock = clocks.find(row.node());
+    if (clock == clocks.end()) continue;
+    const absl::Time there = absl::FromUnixMillis(static_cast<int64_t>(clock->second)) + absl::Seconds(row.age_s());
     const absl::Duration apart = std::max({asked - there, there - heard, absl::ZeroDuration()});
     most = std::max(most, apart);
-    if (apart > kClockApartMax) off.push_back(node);
+    if (apart > kClockApartMax) off.push_back(row.node());
   }
   std::string seen = absl::StrCat("at most ", absl::ToInt64Milliseconds(most), " ms apart");
   if (clocks.empty()) seen = "not known";

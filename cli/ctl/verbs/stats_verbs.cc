@@ -20,6 +20,7 @@
 #include "base/version.h"
 #include "cli/client/latencies.h"
 #include "cli/client/message_json.h"
+#include "cli/client/node_counters.h"
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/selection.h"
 #include "cli/ctl/verbs/stats_summary.h"
@@ -166,6 +167,10 @@ absl::Status Stats(const Arguments& arguments, VerbContext& context) {
   } else {
     context.out = RenderStatsSummary(reply, context.style.width);
   }
+  if (const double age_s = OldestReportS(reply); age_s > 0) {
+    context.notes.push_back(
+        absl::StrFormat("these are many daemons, which were not asked: they reported this (age_max_s=%.0f)", age_s));
+  }
   if (reply.silent_size() == 0) return absl::OkStatus();
   const std::string nodes = CompressHostlist(std::vector<std::string>(reply.silent().begin(), reply.silent().end()));
   context.notes.push_back(absl::StrCat("no answer from some daemons (nodes=", nodes, ")"));
@@ -197,6 +202,7 @@ std::string RenderStats(const v1::GetStatsReply& reply, const Style& style) {
     Json json = Json::array();
     for (const v1::NodeStats& stats : reply.stats()) {
       json.push_back({{"node", stats.node()}, {"counters", Sorted(stats.counters())}});
+      if (stats.has_age_s()) json.back()["age_s"] = stats.age_s();
     }
     return DumpJson(json);
   }
@@ -211,19 +217,20 @@ std::string RenderStats(const v1::GetStatsReply& reply, const Style& style) {
 
 std::string RenderChanges(const v1::GetStatsReply& before, const v1::GetStatsReply& after, absl::Duration apart,
                           const Style& style) {
-  std::map<std::string, std::map<std::string, uint64_t>> old;
-  for (const v1::NodeStats& stats : before.stats()) old[stats.node()] = Sorted(stats.counters());
-  const double seconds = absl::ToDoubleSeconds(apart);
+  std::map<std::string, const v1::NodeStats*> old;
+  for (const v1::NodeStats& stats : before.stats()) old[stats.node()] = &stats;
   Json json = Json::array();
   cli::TableRows rows = {{"NODE", "COUNTER", "VALUE>", "CHANGE>", "A SECOND>"}};
   for (const v1::NodeStats& stats : after.stats()) {
     const auto node = old.find(stats.node());
     if (node == old.end()) continue;  // not in the previous reply
+    std::map<std::string, uint64_t> was = Sorted(node->second->counters());
+    const double seconds = SecondsBetween(*node->second, stats, absl::ToDoubleSeconds(apart));
     Json changes = Json::object();
     for (const auto& [name, value] : Sorted(stats.counters())) {
       // The unsigned difference wraps, so that a decrease becomes a negative change: some values are not sums, and a
       // restarted daemon counts from 0 again.
-      const auto change = static_cast<int64_t>(value - node->second[name]);
+      const auto change = static_cast<int64_t>(value - was[name]);
       if (change == 0) continue;
       changes[name] = change;
       rows.push_back({stats.node(), name, absl::StrCat(value), absl::StrCat(change),

@@ -52,7 +52,8 @@ std::vector<NodeLoad> Loads(const v1::GetStatsReply& before, const v1::GetStatsR
   std::vector<NodeLoad> loads;
   for (const v1::NodeStats& stats : now.stats()) {
     const auto it = old.find(stats.node());
-    loads.push_back(LoadOf(it == old.end() ? stats : *it->second, stats, seconds));
+    const v1::NodeStats& was = it == old.end() ? stats : *it->second;
+    loads.push_back(LoadOf(was, stats, SecondsBetween(was, stats, seconds)));
   }
   std::sort(loads.begin(), loads.end(), [](const NodeLoad& a, const NodeLoad& b) {
     return std::tuple(-a.calls_per_s, -a.cpu, a.node) < std::tuple(-b.calls_per_s, -b.cpu, b.node);
