@@ -17,8 +17,9 @@
 //     back SECONDS         waits until all daemons are registered again, and counts streams that have ended so far
 //                          while their daemons were registered and not lost
 // A daemon whose stream ends connects again, and registers with the team of all nodes. The daemons accept all plans
-// without a look at them, answer with labels for their neighbors, and report counters when they are asked for them.
-// With `earlier` they are daemons of 0.2.0, which take no contents by name, and join by a message for each rank.
+// without a look at them, answer with labels for their neighbors, and report counters when they register and when they
+// are asked for them. With `earlier` they are daemons of 0.2.0, which take no contents by name, join by a message for
+// each rank, and report nothing.
 #include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
@@ -53,6 +54,7 @@
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
 #include "rpc/message_bytes.h"
+#include "rpc/status_report.h"
 #include "rpc/team_content.h"
 #include "schedule/plan.h"
 
@@ -277,7 +279,7 @@ class Swarm {
         return;
       }
       case v1::ToDaemon::kStatusQuery:
-        stream->Write(Status(node, proto.status_query().query()));
+        stream->Write(Encoded(schedule::StatusReply{.query = proto.status_query().query(), .status = Status(node)}));
         return;
       case v1::ToDaemon::kContent:
         content_bytes_ = message->Length();
@@ -346,16 +348,17 @@ class Swarm {
     if (!earlier_) announcement.features.insert(schedule::Feature::kContent);
     announcement.machine = absl::StrCat("machine of ", NameOf(node));
     v1::FromDaemon proto;
-    rpc::ToProto(schedule::Register{.node = announcement, .term = 0}, &proto);
+    schedule::Register registration{.node = announcement, .term = 0};
+    if (!earlier_) registration.report = rpc::ReportOf(Status(node));
+    rpc::ToProto(registration, &proto);
     const grpc::Slice parts[] = {rpc::Encoded(proto.register_()), world_};
     return rpc::WithField(v1::FromDaemon::kRegisterFieldNumber, parts);
   }
 
-  static grpc::ByteBuffer Status(uint32_t node, uint64_t query) {
-    schedule::StatusReply reply{.query = query, .status = {.node = NameOf(node), .state = "ready"}};
-    reply.status.incarnation = IncarnationOf(node);
-    for (uint32_t i = 0; i < kCounters; ++i) reply.status.counters[absl::StrCat("engine.something.number", i)] = node;
-    return Encoded(reply);
+  static schedule::DaemonStatus Status(uint32_t node) {
+    schedule::DaemonStatus status{.node = NameOf(node), .incarnation = IncarnationOf(node), .state = "ready"};
+    for (uint32_t i = 0; i < kCounters; ++i) status.counters[absl::StrCat("engine.something.number", i)] = node;
+    return status;
   }
 
   static Incarnation IncarnationOf(uint32_t node) { return Incarnation(Mix64(node + 1)); }  // as random as real ones

@@ -50,6 +50,26 @@ TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) {
   EXPECT_TRUE(cluster.CheckAlive().ok());
 }
 
+// They are too many to be asked, and report: a real daemon does so when it registers.
+TEST(ControlSwarmTest, ManyDaemonsHaveReportedTheirCounters) {
+  procs::ProcessCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());
+  const std::string program = procs::FindProgram("bench/control/control_swarm").value();
+  const auto swarm =
+      procs::ChildProcess::Start(
+          {.arguments = {program, cluster.planner_address(), "300"}, .stdin_pipe = true, .stdout_pipe = true})
+          .value();
+  ASSERT_TRUE(swarm->Write("connect 60\n").ok());
+  EXPECT_THAT(swarm->ReadLine(kSettle).value_or("no answer"), Names("registered=300"));
+  const auto stats = cluster.admin().GetStats("", kSettle);
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  ASSERT_EQ(stats->stats_size(), 301);
+  for (const v1::NodeStats& row : stats->stats()) {
+    EXPECT_TRUE(row.has_age_s()) << row.node();
+    if (row.node() == cluster.NodeName(0)) EXPECT_GT(row.counters().at("loop.turns"), 0u);
+  }
+}
+
 TEST(ControlSwarmTest, ARankAtARealDaemonTakesPart) {
   procs::ProcessCluster cluster;
   ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/histogram.h"
 #include "base/status_macros.h"
@@ -51,6 +52,18 @@ class Swarm {
   absl::StatusOr<std::string> Ask(const std::string& command) {
     RETURN_IF_ERROR(swarm_->Write(command + "\n"));
     return swarm_->ReadLine(kPatience);
+  }
+  // Runs a verb of copsectl, beside the swarm.
+  absl::Status RunVerb(const std::string& verb) {
+    std::vector<std::string> arguments = {procs::FindProgram("cli/ctl/copsectl").value(), "-e",
+                                          cluster_.planner_address(), "--timeout", "60"};
+    for (const auto word : absl::StrSplit(verb, ' ')) arguments.emplace_back(word);
+    ASSIGN_OR_RETURN(const std::unique_ptr<procs::ChildProcess> program,
+                     procs::ChildProcess::Start({.arguments = arguments, .log_file = "/dev/null"}));
+    if (std::thread::hardware_concurrency() > 1) RETURN_IF_ERROR(PinProcess(program->pid(), 1));
+    RETURN_IF_ERROR(program->AwaitEnd(kPatience));
+    if (program->exit_code() == 0) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("copsectl ", verb, ": ", program->DescribeEnd()));
   }
   absl::Status RestartPlanner() {
     cluster_.KillPlanner();
@@ -132,6 +145,8 @@ struct Scale {
   uint32_t drained = 100;
   absl::Duration stopped = absl::Seconds(30);
   absl::Duration aftermath = absl::Seconds(15);  // streams that the stop ends have ended by then
+  uint32_t kept_teams = 2'000;
+  uint32_t repeats = 5;  // of each verb
 };
 
 Scale ScaleOf(bool quick) {
@@ -143,7 +158,9 @@ Scale ScaleOf(bool quick) {
           .teams_s = 1,
           .drained = 8,
           .stopped = absl::Seconds(1),
-          .aftermath = absl::ZeroDuration()};
+          .aftermath = absl::ZeroDuration(),
+          .kept_teams = 8,
+          .repeats = 1};
 }
 
 // What the rows are called.
@@ -164,7 +181,11 @@ struct Cases {
   const std::string stop;
   const std::string kill = "all return to a killed planner with a team of all";
   const std::string member = "a real daemon in a team of all";
+  const std::string verbs = "copsectl's lists, teams of 8";
+  static std::string Verb(const std::string& verb) { return absl::StrCat("copsectl ", verb, ", teams of 8"); }
 };
+
+constexpr const char* kVerbs[] = {"node list", "team list", "plan list", "coll list", "stats"};
 
 // Figures have a value of each run, by case and metric.
 using Figures = std::map<std::pair<std::string, std::string>, std::vector<double>>;
@@ -188,6 +209,18 @@ class SwarmRun {
     RETURN_IF_ERROR(Phase(cases_.stop, [this] { return Stop(); }));
     RETURN_IF_ERROR(Phase(cases_.kill, [this] { return Kill(); }));
     return Phase(cases_.member, [this] { return Member(); });
+  }
+
+  // Runs what verbs cost, with many teams that stay.
+  absl::Status RunVerbs() {
+    RETURN_IF_ERROR(swarm_.Start(scale_.nodes));
+    RETURN_IF_ERROR(AskAll("connect 60"));
+    RETURN_IF_ERROR(Ask(absl::StrCat("keep ", scale_.kept_teams, " 60")));
+    ASSIGN_OR_RETURN(const double kept, Field("kept"));
+    if (kept < scale_.kept_teams) return absl::DeadlineExceededError(absl::StrCat("teams were not formed: ", line_));
+    swarm_.Pass(scale_.idle);  // better plans are made meanwhile
+    RETURN_IF_ERROR(swarm_.LongestTurnMs().status());
+    return Phase(cases_.verbs, [this] { return Verbs(); });
   }
 
  private:
@@ -340,6 +373,29 @@ class SwarmRun {
     return absl::OkStatus();
   }
 
+  // Returns the processor time of the planner while `work` is done `repeats` times, beyond what it takes anyway.
+  absl::StatusOr<absl::Duration> CpuOf(uint32_t repeats, double idle, const std::function<absl::Status()>& work) {
+    const absl::Time begun = absl::Now();
+    ASSIGN_OR_RETURN(const absl::Duration before, swarm_.PlannerCpu());
+    for (uint32_t i = 0; i < repeats; ++i) RETURN_IF_ERROR(work());
+    ASSIGN_OR_RETURN(const absl::Duration after, swarm_.PlannerCpu());
+    return after - before - idle * (absl::Now() - begun);
+  }
+
+  absl::Status Verbs() {
+    const auto pass = [this] {
+      swarm_.Pass(scale_.idle);
+      return absl::OkStatus();
+    };
+    ASSIGN_OR_RETURN(const absl::Duration idle, CpuOf(1, 0, pass));
+    for (const std::string verb : kVerbs) {
+      ASSIGN_OR_RETURN(const absl::Duration cpu, CpuOf(scale_.repeats, absl::FDivDuration(idle, scale_.idle),
+                                                       [this, &verb] { return swarm_.RunVerb(verb); }));
+      Note(Cases::Verb(verb), "cpu", absl::ToDoubleMilliseconds(cpu) / scale_.repeats);
+    }
+    return absl::OkStatus();
+  }
+
   const Scale scale_;
   const Cases cases_;
   Figures* const figures_;
@@ -358,7 +414,9 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
   Figures figures;
   const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : 3;
   for (uint32_t run = 0; run < runs; ++run) {
-    if (const absl::Status status = SwarmRun(options, scale, &figures).Run(); !status.ok()) {
+    absl::Status status = SwarmRun(options, scale, &figures).Run();
+    if (status.ok()) status = SwarmRun(options, scale, &figures).RunVerbs();
+    if (!status.ok()) {
       report(Unfinished(row("a run", ""), std::string(status.message())));
       return absl::OkStatus();
     }
@@ -402,7 +460,12 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
       {cases.member, "start", "ms", "the same before the team"},
       {cases.member, "memory", "MB", "PSS, beyond that before"},
       {cases.member, "turn", "ms", turn},
+      {cases.verbs, "turn", "ms", turn},
   };
+  const std::string verbs = absl::StrCat(scale.kept_teams, " of them; the planner's, of each");
+  for (const char* verb : kVerbs) {
+    report(Figure(row(Cases::Verb(verb), verbs), "cpu", "ms", figures[{Cases::Verb(verb), "cpu"}]));
+  }
   for (const auto& column : columns) {
     report(Figure(row(column.what, column.note), column.metric, column.unit, figures[{column.what, column.metric}]));
   }
