@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/sub_teams/rank_gathering.h"
 #include "protocol/control.h"
 
@@ -30,6 +31,17 @@ struct SubTeamOutcome {
   schedule::FailureReport why;
   bool again = false;  // the planner forms the team
 };
+
+// Returns the root's decision that the sub-team is not formed; `id`: it was prepared with this one.
+inline SubTeamDecisionMessage DecisionAgainst(const SubTeamKey& key, const SubTeamOutcome& outcome,
+                                              TeamId id = TeamId(0)) {
+  return {.team = key.first,
+          .identity = key.second,
+          .id = id,
+          .why = outcome.why,
+          .again = outcome.again,
+          .next = TeamId(0)};
+}
 
 // A SubTeamFormation gathers joins, then the team is prepared, then it is over.
 struct SubTeamFormation {

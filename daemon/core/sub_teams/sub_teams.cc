@@ -2,29 +2,18 @@
 #include "daemon/core/sub_teams/sub_teams.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/check.h"
-#include "base/log.h"
 
 namespace copse::daemon {
 
 using schedule::Failure;
 using schedule::FailureReport;
-
-namespace {
-
-// Limits the formations of a daemon, those that are over included. Beyond it the planner forms the sub-teams.
-constexpr size_t kFormationsMax = 4096;
-// From Prepare to the last reply.
-constexpr absl::Duration kPrepareTimeout = absl::Seconds(10);
-// A daemon that hears nothing from the root ends the formation this long after the root should have.
-constexpr absl::Duration kRootGrace = absl::Seconds(10);
-
-}  // namespace
 
 // --- Parents ---
 
@@ -36,13 +25,8 @@ void SubTeams::AddParent(const Team& team, const TreePlace& tree) {
 void SubTeams::ParentBroken(TeamId team, const FailureReport& why) {
   reports_.Drop(team);
   if (!parents_.Erase(team)) return;
-  std::vector<Key> keys;
-  for (auto it = states_.lower_bound({team, {}}); it != states_.end() && it->first.first == team; ++it) {
-    keys.push_back(it->first);
-  }
-  for (const Key& key : keys) {
-    auto node = states_.extract(key);
-    Formation& formation = node.mapped();
+  for (const Key& key : table_.KeysOf(team)) {
+    Formation formation = table_.Take(key);
     // Members that have had the decision run the team, whose neighbors may be no neighbors in the parent.
     local_.BreakAtNeighbors(formation, why);
     if (Team* const prepared = teams_->Find(formation.id)) prepared->Break(why);
@@ -57,23 +41,11 @@ void SubTeams::Forget(TeamId team) {
 
 // --- Joins ---
 
-SubTeams::Formation* SubTeams::Begin(const Key& key) {
-  const auto it = states_.find(key);
-  if (it != states_.end()) return &it->second;
-  if (states_.size() >= kFormationsMax) return nullptr;
-  Formation& formation = states_[key];
-  formation.since = parts_->clock->Now();
-  return &formation;
-}
-
 void SubTeams::Join(uint64_t request, TeamId parent, const schedule::TeamIdentity& identity, Rank rank, uint32_t size) {
   const Key key{parent, identity};
   const Team& team = *teams_->Find(parent);
-  if (const auto it = states_.find(key); it != states_.end() && it->second.state == State::kOver) {
-    if (it->second.passed.insert(rank).second) return End(request, it->second.outcome);
-    states_.erase(it);  // the ranks try again
-  }
-  Formation* const formation = Begin(key);
+  if (const Outcome* const over = table_.OutcomeFor(key, {rank}, /*joins=*/true)) return End(request, *over);
+  Formation* const formation = table_.Begin(key);
   if (formation == nullptr) return End(request, Outcome::ByPlanner("too many sub-teams are forming"));
   const auto [claimed, is_new] = formation->own.emplace(rank, request);
   if (!is_new || formation->state != State::kGathering) {
@@ -117,28 +89,26 @@ void SubTeams::Flush(const Key& key, Formation* formation) {
 }
 
 void SubTeams::Withdraw(uint64_t request, FailureReport why) {
-  for (auto& [key, formation] : states_) {
-    for (const auto& [rank, its] : formation.own) {
-      if (its != request) continue;
-      const Rank gone = rank;
-      const Key its_key = key;
-      formation.own.erase(gone);
-      formation.unsent.erase(gone);
-      if (why.failure == Failure::kNone) why.failure = Failure::kMemberLost;
-      why.text = absl::StrCat("rank ", gone.value(), " on node ", parts_->options->node.name, " went away: ", why.text);
-      if (why.node.empty()) {
-        why.node = parts_->options->node.name;
-        why.rank = gone;
-      }
-      return Refuse(its_key.first, its_key.second, gone, formation.size, why);
-    }
+  const auto join = table_.FindJoin(request);
+  if (!join) return;
+  const auto& [key, rank] = *join;
+  Formation& formation = table_.at(key);
+  formation.own.erase(rank);
+  formation.unsent.erase(rank);
+  const std::string& node = parts_->options->node.name;
+  if (why.failure == Failure::kNone) why.failure = Failure::kMemberLost;
+  why.text = absl::StrCat("rank ", rank.value(), " on node ", node, " went away: ", why.text);
+  if (why.node.empty()) {
+    why.node = node;
+    why.rank = rank;
   }
+  Refuse(key.first, key.second, rank, formation.size, why);
 }
 
 void SubTeams::Refuse(TeamId parent, const schedule::TeamIdentity& identity, Rank rank, uint32_t size,
                       const FailureReport& why) {
   const Key key{parent, identity};
-  Formation* const formation = parents_.contains(parent) ? Begin(key) : nullptr;
+  Formation* const formation = parents_.contains(parent) ? table_.Begin(key) : nullptr;
   if (formation == nullptr || formation->state == State::kOver) return;
   if (parents_.IsRoot(key.first)) return EndUnformed(key, {why, false});
   if (formation->state == State::kPreparing) return Fail(key, {why, false});
@@ -155,30 +125,12 @@ void SubTeams::Refuse(TeamId parent, const schedule::TeamIdentity& identity, Ran
 void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
   const Key key{m.team, m.identity};
   const bool joins = m.why.failure == Failure::kNone;
-  if (const auto it = states_.find(key); it != states_.end() && it->second.state == State::kOver) {
-    Formation& over = it->second;
-    const bool is_late =
-        std::any_of(m.ranks.begin(), m.ranks.end(), [&](Rank rank) { return over.passed.insert(rank).second; });
-    if (is_late || !joins) {
-      return parents_.SendTo(m.team, from,
-                             SubTeamDecisionMessage{.team = m.team,
-                                                    .identity = m.identity,
-                                                    .id = TeamId(0),
-                                                    .why = over.outcome.why,
-                                                    .again = over.outcome.again,
-                                                    .next = {}});
-    }
-    states_.erase(it);  // the ranks try again
+  if (const Outcome* const over = table_.OutcomeFor(key, m.ranks, joins)) {
+    return parents_.SendTo(m.team, from, DecisionAgainst(key, *over));
   }
-  Formation* const formation = Begin(key);
+  Formation* const formation = table_.Begin(key);
   if (formation == nullptr) {
-    return parents_.SendTo(m.team, from,
-                           SubTeamDecisionMessage{.team = m.team,
-                                                  .identity = m.identity,
-                                                  .id = TeamId(0),
-                                                  .why = Outcome::ByPlanner("too many sub-teams are forming").why,
-                                                  .again = true,
-                                                  .next = {}});
+    return parents_.SendTo(m.team, from, DecisionAgainst(key, Outcome::ByPlanner("too many sub-teams are forming")));
   }
   if (formation->state == State::kPreparing) {
     if (!joins) Fail(key, {m.why, false});
@@ -202,29 +154,29 @@ void SubTeams::AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>
            .text = absl::StrCat("size of a sub-team: ", size, " (limit 1 to ", parent.shape.size(), ")"),
            .limit = parent.shape.size()};
   } else {
-    why = states_.at(key).gathering.Add(node, parent.nodes[node.value()].name, ranks, size);
+    why = table_.at(key).gathering.Add(node, parent.nodes[node.value()].name, ranks, size);
   }
   if (why.failure != Failure::kNone) {
     absl::StrAppend(&why.text, " (team=", schedule::DescribeTeam(key.second), ")");
     return EndUnformed(key, {why, false});
   }
-  if (states_.at(key).gathering.complete()) Start(key);
+  if (table_.at(key).gathering.complete()) Start(key);
 }
 
 void SubTeams::NoteAhead(const Key& key, const SubTeamJoinMessage& m) {
   const Team* const parent = teams_->Find(m.team);
   if (m.prepared == TeamId(0) || m.prepared != parents_.at(m.team).promised || parent == nullptr) return;
-  if (m.parent_epoch == parent->epoch()) states_.at(key).ahead.insert(m.node);
+  if (m.parent_epoch == parent->epoch()) table_.at(key).ahead.insert(m.node);
 }
 
 void SubTeams::Start(const Key& key) {
   SubTeamPrepareMessage prepare{
       .team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
-  if (const auto refusal = maker_.Describe(states_.at(key).gathering.NodeOfRank(), &prepare)) {
+  if (const auto refusal = maker_.Describe(table_.at(key).gathering.NodeOfRank(), &prepare)) {
     return EndUnformed(key, *refusal);
   }
   // A switch of the parent would have shown: its members prepare the new epoch before they commit it.
-  const bool all_are_ahead = states_.at(key).ahead.size() + 1 == parents_.LayoutOf(key.first)->nodes.size();
+  const bool all_are_ahead = table_.at(key).ahead.size() + 1 == parents_.LayoutOf(key.first)->nodes.size();
   if (prepare.parent_epoch != EpochId(0) && all_are_ahead && parents_.at(key.first).promised != TeamId(0)) {
     prepare.id = parents_.TakePromise(key.first);
     return Prepare(key, prepare, /*asks=*/false);
@@ -241,25 +193,24 @@ void SubTeams::Start(const Key& key) {
 void SubTeams::On(NodeIndex from, const SubTeamPrepareMessage& m) {
   const Key key{m.team, m.identity};
   if (parents_.at(m.team).place.up != from || m.id == TeamId(0)) return;
-  const auto it = states_.find(key);
-  if (it == states_.end() || it->second.state == State::kOver) {
+  Formation* const formation = table_.Find(key);
+  if (formation == nullptr || formation->state == State::kOver) {
     return parents_.SendUp(
         key.first,
         SubTeamReplyMessage{
             .team = m.team, .id = m.id, .why = Outcome::ByPlanner("the joins of a node are gone").why, .again = true});
   }
-  if (it->second.state != State::kGathering) return;
-  DropAhead(&it->second);
+  if (formation->state != State::kGathering) return;
+  DropAhead(formation);
   Prepare(key, m);
 }
 
 void SubTeams::Prepare(const Key& key, const SubTeamPrepareMessage& m, bool asks) {
-  Formation& formation = states_.at(key);
+  Formation& formation = table_.at(key);
   formation.state = State::kPreparing;
   formation.since = parts_->clock->Now();
-  formation.id = m.id;
   formation.is_duplicate = m.parent_epoch != EpochId(0);
-  forming_.emplace(m.id, key);
+  table_.SetId(key, m.id);
   if (asks) {
     formation.unanswered = formation.below;
     for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, m);
@@ -277,13 +228,12 @@ bool SubTeams::PrepareAhead(const Key& key, Formation* formation) {
   const bool is_whole =
       formation->own.size() == ranks.size() && std::equal(ranks.begin(), ranks.end(), formation->own.begin(),
                                                           [](Rank rank, const auto& own) { return rank == own.first; });
-  if (id == TeamId(0) || formation->size != parent.layout().shape.size() || !is_whole || forming_.contains(id)) {
+  if (id == TeamId(0) || formation->size != parent.layout().shape.size() || !is_whole || table_.HasId(id)) {
     return false;
   }
   parents_.TakePromise(key.first);
   formation->is_ahead = true;
-  formation->id = id;
-  forming_.emplace(id, key);
+  table_.SetId(key, id);
   const SubTeamPrepareMessage m{
       .team = key.first, .identity = key.second, .id = id, .parent_epoch = parent.epoch(), .runs = {}};
   if (local_.Prepare(m, formation)) DropAhead(formation);
@@ -299,17 +249,17 @@ void SubTeams::DropAhead(Formation* formation) {
 }
 
 void SubTeams::OnLabel(Incarnation from, const SubTeamLabelMessage& m) {
-  const auto it = forming_.find(m.id);
-  if (it == forming_.end()) return local_.AddEarly(m.id, from, m.label);
-  Formation& formation = states_.at(it->second);
+  const std::optional<Key> key = table_.KeyOf(m.id);
+  if (!key) return local_.AddEarly(m.id, from, m.label);
+  Formation& formation = table_.at(*key);
   const auto node = formation.unlabeled.extract(from);
   if (node.empty()) return;
   formation.labels.push_back({node.mapped(), m.label});
-  AnswerIfDone(Key(it->second));
+  AnswerIfDone(*key);
 }
 
 void SubTeams::AnswerIfDone(const Key& key) {
-  Formation& formation = states_.at(key);
+  Formation& formation = table_.at(key);
   if (!formation.unanswered.empty() || !formation.unlabeled.empty() || formation.has_answered) return;
   if (parents_.IsRoot(key.first)) {
     return EndFormed(key, formation.is_duplicate ? NewPromise(key.first) : TeamId(0));
@@ -321,23 +271,22 @@ void SubTeams::AnswerIfDone(const Key& key) {
 }
 
 void SubTeams::On(NodeIndex from, const SubTeamReplyMessage& m) {
-  const auto it = forming_.find(m.id);
-  if (it == forming_.end() || it->second.first != m.team) return;
-  const Key key = it->second;
-  Formation& formation = states_.at(key);
+  const std::optional<Key> key = table_.KeyOf(m.id);
+  if (!key || key->first != m.team) return;
+  Formation& formation = table_.at(*key);
   if (!formation.below.contains(from)) return;
-  if (m.why.failure != Failure::kNone) return Fail(key, {m.why, m.again});
+  if (m.why.failure != Failure::kNone) return Fail(*key, {m.why, m.again});
   if (m.plans != 0 && formation.plans != 0 && m.plans != formation.plans) {
-    return Fail(key, Outcome::ByPlanner("nodes know different plans for the sub-team"));
+    return Fail(*key, Outcome::ByPlanner("nodes know different plans for the sub-team"));
   }
   if (formation.plans == 0) formation.plans = m.plans;
   formation.unanswered.erase(from);
-  AnswerIfDone(key);
+  AnswerIfDone(*key);
 }
 
 void SubTeams::Fail(const Key& key, const Outcome& outcome) {
   if (parents_.IsRoot(key.first)) return EndUnformed(key, outcome);
-  Formation& formation = states_.at(key);
+  Formation& formation = table_.at(key);
   formation.has_answered = true;
   parents_.SendUp(key.first, SubTeamReplyMessage{
                                  .team = key.first, .id = formation.id, .why = outcome.why, .again = outcome.again});
@@ -347,12 +296,12 @@ void SubTeams::Fail(const Key& key, const Outcome& outcome) {
 
 void SubTeams::On(NodeIndex from, const SubTeamDecisionMessage& m) {
   const Key key{m.team, m.identity};
-  const auto it = states_.find(key);
-  if (parents_.at(m.team).place.up != from || it == states_.end() || it->second.state == State::kOver) return;
+  const Formation* const formation = table_.Find(key);
+  if (parents_.at(m.team).place.up != from || formation == nullptr || formation->state == State::kOver) return;
   if (m.why.failure != Failure::kNone) return EndUnformed(key, {m.why, m.again});
   if (m.next != TeamId(0)) parents_.Promise(m.team, m.next);
-  const bool is_prepared = it->second.state == State::kPreparing || it->second.is_ahead;
-  if (is_prepared && it->second.id == m.id) EndFormed(key, m.next);
+  const bool is_prepared = formation->state == State::kPreparing || formation->is_ahead;
+  if (is_prepared && formation->id == m.id) EndFormed(key, m.next);
 }
 
 TeamId SubTeams::NewPromise(TeamId parent) {
@@ -372,30 +321,22 @@ void SubTeams::End(uint64_t request, const Outcome& outcome) {
 
 void SubTeams::Release(Formation* formation) {
   local_.Release(formation);
-  forming_.erase(formation->id);
+  table_.ReleaseId(formation->id);
 }
 
 void SubTeams::EndUnformed(const Key& key, const Outcome& outcome) {
-  Formation& formation = states_.at(key);
-  const SubTeamDecisionMessage decision{.team = key.first,
-                                        .identity = key.second,
-                                        .id = formation.id,
-                                        .why = outcome.why,
-                                        .again = outcome.again,
-                                        .next = {}};
+  Formation& formation = table_.at(key);
+  const SubTeamDecisionMessage decision = DecisionAgainst(key, outcome, formation.id);
   for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, decision);
   Release(&formation);
-  const std::map<Rank, uint64_t> own = std::move(formation.own);
-  const TeamId id = formation.id;
-  formation = {
-      .state = State::kOver, .since = parts_->clock->Now(), .passed = std::move(formation.passed), .outcome = outcome};
-  if (local_.IsPrepared(id)) host_->DropSubTeam(id);
-  for (const auto& [rank, request] : own) End(request, outcome);
+  const Formation ended = table_.End(key, outcome);
+  if (local_.IsPrepared(ended.id)) host_->DropSubTeam(ended.id);
+  for (const auto& [rank, request] : ended.own) End(request, outcome);
   if (outcome.again) ++passed_on_;
 }
 
 SubTeamFormation SubTeams::PassFormed(const Key& key, TeamId next) {
-  Formation formation = std::move(states_.extract(key).mapped());
+  Formation formation = table_.Take(key);
   const SubTeamDecisionMessage decision{
       .team = key.first, .identity = key.second, .id = formation.id, .why = {}, .again = false, .next = next};
   for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, decision);
@@ -404,7 +345,7 @@ SubTeamFormation SubTeams::PassFormed(const Key& key, TeamId next) {
 
 void SubTeams::EndFormed(const Key& key, TeamId next) {
   Formation formation = PassFormed(key, next);
-  forming_.erase(formation.id);
+  table_.ReleaseId(formation.id);
   if (const Team* const team = teams_->Find(formation.id); team != nullptr && !team->broken()) {
     ++formed_;
     host_->CommitSubTeam(formation.id, formation.labels);
@@ -413,23 +354,22 @@ void SubTeams::EndFormed(const Key& key, TeamId next) {
 }
 
 void SubTeams::CommittedByNeighbor(const Team& team) {
-  const auto it = forming_.find(team.id());
-  if (it == forming_.end()) return;
-  Formation formation = PassFormed(Key(it->second), TeamId(0));
+  const std::optional<Key> key = table_.KeyOf(team.id());
+  if (!key) return;
+  Formation formation = PassFormed(*key, TeamId(0));
   ++formed_;
   Release(&formation);
   NoteCommitted(team);
 }
 
 void SubTeams::Broken(TeamId team, const FailureReport& why) {
-  const auto it = forming_.find(team);
-  if (it == forming_.end()) return;
-  const Key key = it->second;
-  const Formation& formation = states_.at(key);
+  const std::optional<Key> key = table_.KeyOf(team);
+  if (!key) return;
+  const Formation& formation = table_.at(*key);
   local_.BreakAtNeighbors(formation, why);
-  if (!formation.is_ahead || formation.own.empty()) return Fail(key, {why, false});
+  if (!formation.is_ahead || formation.own.empty()) return Fail(*key, {why, false});
   // The root may still gather joins.
-  Refuse(key.first, key.second, formation.own.begin()->first, formation.size, why);
+  Refuse(key->first, key->second, formation.own.begin()->first, formation.size, why);
 }
 
 bool SubTeams::OnPeerMessage(Incarnation from, const PeerMessage& message) {
@@ -444,13 +384,8 @@ bool SubTeams::OnPeerMessage(Incarnation from, const PeerMessage& message) {
           if (layout == nullptr) {
             // A daemon whose ranks have long left the parent cannot pass joins on.
             if constexpr (requires { m.ranks; }) {
-              link_->SendToPeer(from,
-                                SubTeamDecisionMessage{.team = m.team,
-                                                       .identity = m.identity,
-                                                       .id = TeamId(0),
-                                                       .why = Outcome::ByPlanner("a node has left the parent").why,
-                                                       .again = true,
-                                                       .next = {}});
+              const Outcome outcome = Outcome::ByPlanner("a node has left the parent");
+              link_->SendToPeer(from, DecisionAgainst({m.team, m.identity}, outcome));
             }
             return true;
           }
@@ -497,54 +432,26 @@ void SubTeams::ReportFormed(TeamId team) {
 
 void SubTeams::Tick() {
   reports_.Send();
-  std::vector<Key> keys;
-  for (const auto& [key, formation] : states_) keys.push_back(key);
-  for (const Key& key : keys) Tick(key);
+  for (const Key& key : table_.Keys()) Tick(key);
   parents_.DropLeft(parts_->options->formation_timeout);
 }
 
 void SubTeams::Tick(const Key& key) {
-  const auto it = states_.find(key);
-  if (it == states_.end()) return;
-  Formation& formation = it->second;
-  const absl::Duration age = parts_->clock->Now() - formation.since;
-  const absl::Duration timeout = parts_->options->formation_timeout;
-  if (formation.state == State::kOver) {
-    if (age >= timeout) states_.erase(it);
+  Formation* formation = table_.Find(key);
+  if (formation != nullptr && formation->state == State::kGathering && parents_.contains(key.first)) {
+    Flush(key, formation);
+    formation = table_.Find(key);
+  }
+  if (formation == nullptr) return;
+  if (formation->state == State::kOver) {
+    if (timeouts_.IsOutcomeOld(*formation)) table_.Take(key);
     return;
   }
-  if (!parents_.contains(key.first)) {
-    const Outcome outcome = Outcome::ByPlanner("the node has left the parent");
-    local_.BreakAtNeighbors(formation, outcome.why);  // the root may have decided otherwise
-    return EndUnformed(key, outcome);
-  }
-  const bool is_root = parents_.IsRoot(key.first);
-  if (formation.state == State::kPreparing) {
-    if (age >= kPrepareTimeout && is_root) EndSilent(key);
-    return;
-  }
-  Flush(key, &formation);
-  const auto still = states_.find(key);
-  if (still == states_.end() || still->second.state != State::kGathering) return;
-  if (age < (is_root ? timeout : timeout + kRootGrace)) return;
-  FailureReport why = still->second.gathering.Late(timeout);
-  if (!is_root) why.text = absl::StrCat("no decision about the team within ", absl::FormatDuration(timeout));
-  absl::StrAppend(&why.text, " (team=", schedule::DescribeTeam(key.second), ")");
-  if (still->second.is_ahead) local_.BreakAtNeighbors(still->second, why);  // the root may have decided otherwise
-  EndUnformed(key, {why, false});
-}
-
-void SubTeams::EndSilent(const Key& key) {
-  const schedule::TeamLayout& parent = *parents_.LayoutOf(key.first);
-  std::vector<std::string> silent;
-  for (const NodeIndex node : states_.at(key).unanswered) silent.push_back(parent.nodes[node.value()].name);
-  EndUnformed(key, {{.failure = Failure::kTimedOut,
-                     .text = absl::StrCat("no answer to prepare within ", absl::FormatDuration(kPrepareTimeout),
-                                          " from node ", absl::StrJoin(silent, ", ")),
-                     .cause = FailureCause::kNotFormedInTime,
-                     .node = silent.size() == 1 ? silent.front() : "",
-                     .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(kPrepareTimeout))},
-                    false});
+  const std::optional<Outcome> outcome = timeouts_.Expired(key, *formation);
+  if (!outcome) return;
+  // The root, if it is another daemon, may have decided otherwise.
+  if (!parents_.IsRoot(key.first)) local_.BreakAtNeighbors(*formation, outcome->why);
+  EndUnformed(key, *outcome);
 }
 
 void SubTeams::AppendStatus(schedule::DaemonStatus* status) const {
@@ -553,17 +460,7 @@ void SubTeams::AppendStatus(schedule::DaemonStatus* status) const {
 }
 
 void SubTeams::CheckInvariants() const {
-  for (const auto& [id, key] : forming_) {
-    const auto it = states_.find(key);
-    CHECK(it != states_.end() && it->second.id == id);
-    CHECK(it->second.state == State::kPreparing || it->second.is_ahead);
-  }
-  for (const auto& [key, formation] : states_) {
-    CHECK(formation.state != State::kPreparing || forming_.contains(formation.id));
-    CHECK(formation.state == State::kPreparing || formation.is_ahead || formation.neighbors.empty());
-    CHECK(formation.state == State::kGathering || !formation.is_ahead);
-    CHECK(formation.state != State::kOver || formation.own.empty());
-  }
+  table_.CheckInvariants();
   parents_.CheckInvariants();
 }
 

@@ -5,12 +5,13 @@
 #define COPSE_DAEMON_CORE_SUB_TEAMS_SUB_TEAMS_H_
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "base/ids.h"
 #include "daemon/core/formations.h"
 #include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/sub_teams/formation_table.h"
+#include "daemon/core/sub_teams/formation_timeouts.h"
 #include "daemon/core/sub_teams/formed_reports.h"
 #include "daemon/core/sub_teams/local_preparation.h"
 #include "daemon/core/sub_teams/parent_trees.h"
@@ -48,6 +49,8 @@ class SubTeams : public SubTeamJoins {
         formations_(formations),
         host_(host),
         parents_(parts->clock, link, teams),
+        timeouts_(parts->clock, parts->options, &parents_),
+        table_(parts->clock),
         maker_(&parents_, teams),
         local_(parts->options, link, teams, &maker_, host),
         reports_(parts->planner, teams) {}
@@ -112,9 +115,6 @@ class SubTeams : public SubTeamJoins {
   void On(NodeIndex from, const SubTeamDecisionMessage& message);
   void OnLabel(Incarnation from, const SubTeamLabelMessage& message);
 
-  // Returns the formation that gathers joins, begins one, or returns null if there are too many.
-  Formation* Begin(const Key& key);
-
   // Sends the unsent joins up the tree, or adds them at the root.
   void Flush(const Key& key, Formation* formation);
   void AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>& ranks, uint32_t size);
@@ -143,7 +143,6 @@ class SubTeams : public SubTeamJoins {
   TeamId NewPromise(TeamId parent);
   // Ends the formation if its time is over.
   void Tick(const Key& key);
-  void EndSilent(const Key& key);
   void RequestIds();
 
   const FormationParts* const parts_;
@@ -153,11 +152,11 @@ class SubTeams : public SubTeamJoins {
   SubTeamHost* const host_;
 
   ParentTrees parents_;
+  FormationTimeouts timeouts_;
+  FormationTable table_;
   SubTeamMaker maker_;
   LocalPreparation local_;
   FormedReports reports_;
-  std::map<Key, Formation> states_;
-  std::map<TeamId, Key> forming_;  // teams being prepared, with members here or not
   TeamIdPool ids_;
   uint64_t formed_ = 0, passed_on_ = 0;
 };
