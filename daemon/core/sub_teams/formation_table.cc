@@ -22,6 +22,12 @@ SubTeamFormation* FormationTable::Find(const SubTeamKey& key) {
   return it == formations_.end() ? nullptr : &it->second;
 }
 
+SubTeamFormation FormationTable::Take(const SubTeamKey& key) {
+  SubTeamFormation formation = std::move(formations_.extract(key).mapped());
+  ReleaseId(formation.id);
+  return formation;
+}
+
 std::optional<std::pair<SubTeamKey, Rank>> FormationTable::FindJoin(uint64_t request) const {
   for (const auto& [key, formation] : formations_) {
     for (const auto& [rank, its] : formation.own) {
@@ -48,6 +54,7 @@ std::vector<SubTeamKey> FormationTable::KeysOf(TeamId parent) const {
 SubTeamFormation FormationTable::End(const SubTeamKey& key, const SubTeamOutcome& outcome) {
   SubTeamFormation& formation = formations_.at(key);
   SubTeamFormation ended = std::move(formation);
+  ReleaseId(ended.id);
   formation = {.state = State::kOver, .since = clock_->Now(), .passed = std::move(ended.passed), .outcome = outcome};
   return ended;
 }

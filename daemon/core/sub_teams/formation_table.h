@@ -32,15 +32,15 @@ class FormationTable {
   // Returns null if there is none.
   SubTeamFormation* Find(const SubTeamKey& key);
   SubTeamFormation& at(const SubTeamKey& key) { return formations_.at(key); }
-  // Removes the formation, and returns it. Its id stays until ReleaseId.
-  SubTeamFormation Take(const SubTeamKey& key) { return std::move(formations_.extract(key).mapped()); }
+  // Removes the formation, whose id is released, and returns it.
+  SubTeamFormation Take(const SubTeamKey& key);
   // Returns the formation with this join of a rank here, and the rank; nothing: there is none.
   std::optional<std::pair<SubTeamKey, Rank>> FindJoin(uint64_t request) const;
   std::vector<SubTeamKey> Keys() const;
   std::vector<SubTeamKey> KeysOf(TeamId parent) const;
 
   // --- Outcomes ---
-  // Replaces a formation, whose id is released, by its outcome, and returns what it was.
+  // Replaces the formation, whose id is released, by its outcome, and returns what it was.
   SubTeamFormation End(const SubTeamKey& key, const SubTeamOutcome& outcome);
   // Returns the outcome for ranks that join late, or say (`joins` is false) that they do not; null: the formation is
   // not over. If all of them have joined before, they try again, and the outcome is forgotten.

@@ -68,9 +68,19 @@ TEST_F(FormationTableTest, FormationsAreFoundByParentByIdAndByJoin) {
   EXPECT_EQ(table_.at(Key(7, "b")).id, TeamId(50));
   EXPECT_EQ(table_.FindJoin(41), std::pair(key_, Rank(3)));
   EXPECT_EQ(table_.FindJoin(42), std::nullopt);
-  table_.ReleaseId(TeamId(50));
-  EXPECT_FALSE(table_.HasId(TeamId(50)));
+}
+
+TEST_F(FormationTableTest, IdsAreReleasedWithTheirFormations) {
+  for (const char* name : {"b", "c", "d"}) table_.Begin(Key(7, name))->state = State::kPreparing;
+  table_.SetId(Key(7, "b"), TeamId(50));
+  table_.SetId(Key(7, "c"), TeamId(51));
+  table_.SetId(Key(7, "d"), TeamId(52));
+  EXPECT_EQ(table_.Take(Key(7, "b")).id, TeamId(50));
+  EXPECT_EQ(table_.End(Key(7, "c"), late_).id, TeamId(51));
   EXPECT_EQ(table_.KeyOf(TeamId(50)), std::nullopt);
+  EXPECT_FALSE(table_.HasId(TeamId(51)));
+  EXPECT_TRUE(table_.HasId(TeamId(52)));
+  table_.CheckInvariants();
 }
 
 }  // namespace

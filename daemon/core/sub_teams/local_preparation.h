@@ -56,6 +56,10 @@ class LocalPreparation {
 
   // Returns whether the team is prepared, and not decided.
   bool IsPrepared(TeamId team) const { return prepared_.contains(team); }
+  // The team is not formed: removes it if it is prepared.
+  void Drop(TeamId team) {
+    if (IsPrepared(team)) host_->DropSubTeam(team);
+  }
   // The team is decided, or removed.
   void Forget(TeamId team) { prepared_.erase(team); }
 

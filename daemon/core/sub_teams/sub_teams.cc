@@ -19,7 +19,7 @@ using schedule::FailureReport;
 
 void SubTeams::AddParent(const Team& team, const TreePlace& tree) {
   parents_.Add(team, tree);
-  RequestIds();
+  root_.RequestIds();
 }
 
 void SubTeams::ParentBroken(TeamId team, const FailureReport& why) {
@@ -30,7 +30,7 @@ void SubTeams::ParentBroken(TeamId team, const FailureReport& why) {
     // Members that have had the decision run the team, whose neighbors may be no neighbors in the parent.
     local_.BreakAtNeighbors(formation, why);
     if (Team* const prepared = teams_->Find(formation.id)) prepared->Break(why);
-    Release(&formation);
+    local_.Release(&formation);
   }
 }
 
@@ -72,7 +72,7 @@ void SubTeams::Flush(const Key& key, Formation* formation) {
   const std::vector<Rank> ranks(unsent.begin(), unsent.end());
   const NodeIndex self = parents_.at(key.first).self;
   if (parents_.IsRoot(key.first)) return AddAtRoot(key, self, ranks, formation->size);
-  const bool is_ahead = PrepareAhead(key, formation);
+  const bool is_ahead = promised_.Prepare(key, formation);
   for (size_t first = 0; first < ranks.size(); first += kRanksPerJoinMax) {
     SubTeamJoinMessage join{.team = key.first,
                             .identity = key.second,
@@ -140,52 +140,18 @@ void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
   formation->passed.insert(m.ranks.begin(), m.ranks.end());
   if (!parents_.IsRoot(key.first)) return parents_.SendUp(key.first, m);
   if (!joins) return EndUnformed(key, {m.why, false});
-  NoteAhead(key, m);
+  root_.NoteAhead(m, formation);
   AddAtRoot(key, m.node, m.ranks, m.size);
 }
 
-// --- The root ---
-
 void SubTeams::AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>& ranks, uint32_t size) {
-  const schedule::TeamLayout& parent = *parents_.LayoutOf(key.first);
-  FailureReport why;
-  if (size == 0 || size > parent.shape.size()) {
-    why = {.failure = Failure::kInvalidArgument,
-           .text = absl::StrCat("size of a sub-team: ", size, " (limit 1 to ", parent.shape.size(), ")"),
-           .limit = parent.shape.size()};
-  } else {
-    why = table_.at(key).gathering.Add(node, parent.nodes[node.value()].name, ranks, size);
-  }
-  if (why.failure != Failure::kNone) {
-    absl::StrAppend(&why.text, " (team=", schedule::DescribeTeam(key.second), ")");
-    return EndUnformed(key, {why, false});
-  }
-  if (table_.at(key).gathering.complete()) Start(key);
-}
-
-void SubTeams::NoteAhead(const Key& key, const SubTeamJoinMessage& m) {
-  const Team* const parent = teams_->Find(m.team);
-  if (m.prepared == TeamId(0) || m.prepared != parents_.at(m.team).promised || parent == nullptr) return;
-  if (m.parent_epoch == parent->epoch()) table_.at(key).ahead.insert(m.node);
-}
-
-void SubTeams::Start(const Key& key) {
-  SubTeamPrepareMessage prepare{
-      .team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
-  if (const auto refusal = maker_.Describe(table_.at(key).gathering.NodeOfRank(), &prepare)) {
-    return EndUnformed(key, *refusal);
-  }
-  // A switch of the parent would have shown: its members prepare the new epoch before they commit it.
-  const bool all_are_ahead = table_.at(key).ahead.size() + 1 == parents_.LayoutOf(key.first)->nodes.size();
-  if (prepare.parent_epoch != EpochId(0) && all_are_ahead && parents_.at(key.first).promised != TeamId(0)) {
-    prepare.id = parents_.TakePromise(key.first);
-    return Prepare(key, prepare, /*asks=*/false);
-  }
-  const std::optional<TeamId> id = ids_.Take();
-  RequestIds();
-  if (!id) return EndUnformed(key, Outcome::ByPlanner("no ids are left"));
-  prepare.id = *id;
-  Prepare(key, prepare);
+  Formation& formation = table_.at(key);
+  if (const auto refusal = root_.Add(key, &formation, node, ranks, size)) return EndUnformed(key, *refusal);
+  if (!formation.gathering.complete()) return;
+  SubTeamPrepareMessage prepare;
+  bool are_all_ahead = false;
+  if (const auto refusal = root_.Name(key, formation, &prepare, &are_all_ahead)) return EndUnformed(key, *refusal);
+  Prepare(key, prepare, /*asks=*/!are_all_ahead);
 }
 
 // --- Preparation ---
@@ -201,7 +167,7 @@ void SubTeams::On(NodeIndex from, const SubTeamPrepareMessage& m) {
             .team = m.team, .id = m.id, .why = Outcome::ByPlanner("the joins of a node are gone").why, .again = true});
   }
   if (formation->state != State::kGathering) return;
-  DropAhead(formation);
+  promised_.Drop(formation);
   Prepare(key, m);
 }
 
@@ -221,33 +187,6 @@ void SubTeams::Prepare(const Key& key, const SubTeamPrepareMessage& m, bool asks
   AnswerIfDone(key);
 }
 
-bool SubTeams::PrepareAhead(const Key& key, Formation* formation) {
-  const Team& parent = *teams_->Find(key.first);
-  const TeamId id = parents_.at(key.first).promised;
-  const auto& ranks = parent.members().ranks();
-  const bool is_whole =
-      formation->own.size() == ranks.size() && std::equal(ranks.begin(), ranks.end(), formation->own.begin(),
-                                                          [](Rank rank, const auto& own) { return rank == own.first; });
-  if (id == TeamId(0) || formation->size != parent.layout().shape.size() || !is_whole || table_.HasId(id)) {
-    return false;
-  }
-  parents_.TakePromise(key.first);
-  formation->is_ahead = true;
-  table_.SetId(key, id);
-  const SubTeamPrepareMessage m{
-      .team = key.first, .identity = key.second, .id = id, .parent_epoch = parent.epoch(), .runs = {}};
-  if (local_.Prepare(m, formation)) DropAhead(formation);
-  return formation->is_ahead;
-}
-
-void SubTeams::DropAhead(Formation* formation) {
-  if (!std::exchange(formation->is_ahead, false)) return;
-  Release(formation);
-  const TeamId id = std::exchange(formation->id, TeamId(0));
-  formation->labels.clear();
-  if (local_.IsPrepared(id)) host_->DropSubTeam(id);
-}
-
 void SubTeams::OnLabel(Incarnation from, const SubTeamLabelMessage& m) {
   const std::optional<Key> key = table_.KeyOf(m.id);
   if (!key) return local_.AddEarly(m.id, from, m.label);
@@ -262,7 +201,7 @@ void SubTeams::AnswerIfDone(const Key& key) {
   Formation& formation = table_.at(key);
   if (!formation.unanswered.empty() || !formation.unlabeled.empty() || formation.has_answered) return;
   if (parents_.IsRoot(key.first)) {
-    return EndFormed(key, formation.is_duplicate ? NewPromise(key.first) : TeamId(0));
+    return EndFormed(key, formation.is_duplicate ? root_.Promise(key.first) : TeamId(0));
   }
   formation.has_answered = true;
   parents_.SendUp(
@@ -304,13 +243,6 @@ void SubTeams::On(NodeIndex from, const SubTeamDecisionMessage& m) {
   if (is_prepared && formation->id == m.id) EndFormed(key, m.next);
 }
 
-TeamId SubTeams::NewPromise(TeamId parent) {
-  const TeamId id = ids_.Take().value_or(TeamId(0));
-  RequestIds();
-  parents_.Promise(parent, id);
-  return id;
-}
-
 void SubTeams::End(uint64_t request, const Outcome& outcome) {
   if (outcome.again) {
     formations_->PassToPlanner(request);
@@ -319,18 +251,13 @@ void SubTeams::End(uint64_t request, const Outcome& outcome) {
   }
 }
 
-void SubTeams::Release(Formation* formation) {
-  local_.Release(formation);
-  table_.ReleaseId(formation->id);
-}
-
 void SubTeams::EndUnformed(const Key& key, const Outcome& outcome) {
   Formation& formation = table_.at(key);
   const SubTeamDecisionMessage decision = DecisionAgainst(key, outcome, formation.id);
   for (const NodeIndex node : formation.below) parents_.SendTo(key.first, node, decision);
-  Release(&formation);
+  local_.Release(&formation);
   const Formation ended = table_.End(key, outcome);
-  if (local_.IsPrepared(ended.id)) host_->DropSubTeam(ended.id);
+  local_.Drop(ended.id);
   for (const auto& [rank, request] : ended.own) End(request, outcome);
   if (outcome.again) ++passed_on_;
 }
@@ -345,12 +272,11 @@ SubTeamFormation SubTeams::PassFormed(const Key& key, TeamId next) {
 
 void SubTeams::EndFormed(const Key& key, TeamId next) {
   Formation formation = PassFormed(key, next);
-  table_.ReleaseId(formation.id);
   if (const Team* const team = teams_->Find(formation.id); team != nullptr && !team->broken()) {
     ++formed_;
     host_->CommitSubTeam(formation.id, formation.labels);
   }
-  Release(&formation);
+  local_.Release(&formation);
 }
 
 void SubTeams::CommittedByNeighbor(const Team& team) {
@@ -358,7 +284,7 @@ void SubTeams::CommittedByNeighbor(const Team& team) {
   if (!key) return;
   Formation formation = PassFormed(*key, TeamId(0));
   ++formed_;
-  Release(&formation);
+  local_.Release(&formation);
   NoteCommitted(team);
 }
 
@@ -405,16 +331,8 @@ bool SubTeams::OnPeerMessage(Incarnation from, const PeerMessage& message) {
 
 // --- The planner ---
 
-void SubTeams::RequestIds() {
-  if (!ids_.WantsMore() || !parts_->planner->Has(schedule::Feature::kSubTeams)) return;
-  if (!parents_.IsRootOfAny()) return;
-  ids_.Requested();
-  parts_->planner->Send(schedule::TeamIdsRequest{});
-}
-
 void SubTeams::OnRegistered(const schedule::Registered& registered) {
-  if (ids_.OnRegistered(registered.cluster)) parents_.DropPromises();
-  RequestIds();
+  root_.OnRegistered(registered);
   reports_.Send();
 }
 

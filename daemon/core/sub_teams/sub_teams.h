@@ -15,9 +15,10 @@
 #include "daemon/core/sub_teams/formed_reports.h"
 #include "daemon/core/sub_teams/local_preparation.h"
 #include "daemon/core/sub_teams/parent_trees.h"
+#include "daemon/core/sub_teams/promised_duplicates.h"
 #include "daemon/core/sub_teams/sub_team_formation.h"
 #include "daemon/core/sub_teams/sub_team_maker.h"
-#include "daemon/core/sub_teams/team_id_pool.h"
+#include "daemon/core/sub_teams/sub_team_root.h"
 #include "daemon/core/team/sub_team_tree.h"
 #include "daemon/core/team/team.h"
 #include "daemon/core/team/team_host.h"
@@ -52,7 +53,9 @@ class SubTeams : public SubTeamJoins {
         timeouts_(parts->clock, parts->options, &parents_),
         table_(parts->clock),
         maker_(&parents_, teams),
+        root_(parts->planner, teams, &parents_, &maker_),
         local_(parts->options, link, teams, &maker_, host),
+        promised_(teams, &parents_, &table_, &local_),
         reports_(parts->planner, teams) {}
 
   // --- Parents ---
@@ -85,8 +88,8 @@ class SubTeams : public SubTeamJoins {
 
   // --- The planner ---
   void OnRegistered(const schedule::Registered& registered);
-  void OnPlannerDown() { ids_.DropRequest(); }
-  void OnIds(const schedule::TeamIds& ids) { ids_.Add(ids); }
+  void OnPlannerDown() { root_.OnPlannerDown(); }
+  void OnIds(const schedule::TeamIds& ids) { root_.OnIds(ids); }
   // The team is committed. The planner hears of it with the next Tick, unless all ranks here have left it before.
   void NoteCommitted(const Team& team);
   void ReportFormed(TeamId team) override;
@@ -115,18 +118,11 @@ class SubTeams : public SubTeamJoins {
   void On(NodeIndex from, const SubTeamDecisionMessage& message);
   void OnLabel(Incarnation from, const SubTeamLabelMessage& message);
 
-  // Sends the unsent joins up the tree, or adds them at the root.
+  // Sends the unsent joins up the tree, or adds them at the root, which begins to prepare the team with the last one.
   void Flush(const Key& key, Formation* formation);
   void AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>& ranks, uint32_t size);
-  // The node's joins came with its preparation of a promised id.
-  void NoteAhead(const Key& key, const SubTeamJoinMessage& message);
-  // All ranks have joined: the root begins to prepare the team.
-  void Start(const Key& key);
   // Prepares the team here, and has the nodes below prepare it, unless they have.
   void Prepare(const Key& key, const SubTeamPrepareMessage& message, bool asks = true);
-  // Prepares a duplicate with the promised id if all ranks here join it. Returns whether it did.
-  bool PrepareAhead(const Key& key, Formation* formation);
-  void DropAhead(Formation* formation);
   // Answers up the tree, or decides at the root, if nothing is missing.
   void AnswerIfDone(const Key& key);
   // A member cannot take part: the root decides that.
@@ -134,16 +130,12 @@ class SubTeams : public SubTeamJoins {
   // The decision is known: passes it down, and ends the joins of this node.
   void EndUnformed(const Key& key, const Outcome& outcome);
   void EndFormed(const Key& key, TeamId next);
-  void Release(Formation* formation);
   void End(uint64_t request, const Outcome& outcome);
   // Tells the nodes below that the prepared team is formed, and the promised id, and returns its formation, which is
   // over here.
   Formation PassFormed(const Key& key, TeamId next);
-  // At the root, which has formed a duplicate: returns the id that it promises to the next one; 0: it has none.
-  TeamId NewPromise(TeamId parent);
   // Ends the formation if its time is over.
   void Tick(const Key& key);
-  void RequestIds();
 
   const FormationParts* const parts_;
   PeerLink* const link_;
@@ -155,9 +147,10 @@ class SubTeams : public SubTeamJoins {
   FormationTimeouts timeouts_;
   FormationTable table_;
   SubTeamMaker maker_;
+  SubTeamRoot root_;
   LocalPreparation local_;
+  PromisedDuplicates promised_;
   FormedReports reports_;
-  TeamIdPool ids_;
   uint64_t formed_ = 0, passed_on_ = 0;
 };
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/core/sub_teams/sub_team_root.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace copse::daemon {
+
+using schedule::Failure;
+using schedule::FailureReport;
+
+std::optional<SubTeamOutcome> SubTeamRoot::Add(const SubTeamKey& key, SubTeamFormation* formation, NodeIndex node,
+                                               const std::vector<Rank>& ranks, uint32_t size) const {
+  const schedule::TeamLayout& parent = *parents_->LayoutOf(key.first);
+  FailureReport why;
+  if (size == 0 || size > parent.shape.size()) {
+    why = {.failure = Failure::kInvalidArgument,
+           .text = absl::StrCat("size of a sub-team: ", size, " (limit 1 to ", parent.shape.size(), ")"),
+           .limit = parent.shape.size()};
+  } else {
+    why = formation->gathering.Add(node, parent.nodes[node.value()].name, ranks, size);
+  }
+  if (why.failure == Failure::kNone) return std::nullopt;
+  absl::StrAppend(&why.text, " (team=", schedule::DescribeTeam(key.second), ")");
+  return SubTeamOutcome{why, false};
+}
+
+void SubTeamRoot::NoteAhead(const SubTeamJoinMessage& m, SubTeamFormation* formation) const {
+  const Team* const parent = teams_->Find(m.team);
+  if (m.prepared == TeamId(0) || m.prepared != parents_->at(m.team).promised || parent == nullptr) return;
+  if (m.parent_epoch == parent->epoch()) formation->ahead.insert(m.node);
+}
+
+std::optional<SubTeamOutcome> SubTeamRoot::Name(const SubTeamKey& key, const SubTeamFormation& formation,
+                                                SubTeamPrepareMessage* prepare, bool* are_all_ahead) {
+  *prepare = {.team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
+  if (auto refusal = maker_->Describe(formation.gathering.NodeOfRank(), prepare)) return refusal;
+  // A switch of the parent would have shown: its members prepare the new epoch before they commit it.
+  *are_all_ahead = prepare->parent_epoch != EpochId(0) && parents_->at(key.first).promised != TeamId(0) &&
+                   formation.ahead.size() + 1 == parents_->LayoutOf(key.first)->nodes.size();
+  const std::optional<TeamId> id = *are_all_ahead ? parents_->TakePromise(key.first) : TakeId();
+  if (!id) return SubTeamOutcome::ByPlanner("no ids are left");
+  prepare->id = *id;
+  return std::nullopt;
+}
+
+TeamId SubTeamRoot::Promise(TeamId parent) {
+  const TeamId id = TakeId().value_or(TeamId(0));
+  parents_->Promise(parent, id);
+  return id;
+}
+
+std::optional<TeamId> SubTeamRoot::TakeId() {
+  const std::optional<TeamId> id = ids_.Take();
+  RequestIds();
+  return id;
+}
+
+void SubTeamRoot::RequestIds() {
+  if (!ids_.WantsMore() || !planner_->Has(schedule::Feature::kSubTeams)) return;
+  if (!parents_->IsRootOfAny()) return;
+  ids_.Requested();
+  planner_->Send(schedule::TeamIdsRequest{});
+}
+
+void SubTeamRoot::OnRegistered(const schedule::Registered& registered) {
+  if (ids_.OnRegistered(registered.cluster)) parents_->DropPromises();
+  RequestIds();
+}
+
+}  // namespace copse::daemon
