@@ -22,10 +22,10 @@
 #include "base/log.h"
 #include "base/process/lost_memory.h"
 #include "base/status_macros.h"
-#include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/tcp/connection_set.h"
+#include "offload_emu/tcp/frame_receiver.h"
 #include "offload_emu/tcp/socket_address.h"
 #include "offload_emu/tcp/tcp_peer.h"
 
@@ -108,9 +108,6 @@ class TcpTransport::Impl {
 
   // --- Frames ---
   bool OnMessage(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
-  bool OnFrame(TcpConnection* connection, const WireHeader& header, absl::Span<const uint8_t> payload);
-  void Deliver(TcpPeer* peer, LaneKind kind, absl::Span<const uint8_t> frame);
-  void ReleaseHeld(TcpPeer* peer, LaneKind kind);
 
   // --- Peers ---
   void Dial(TcpPeer* peer, LaneKind kind);
@@ -133,9 +130,7 @@ class TcpTransport::Impl {
   std::vector<Incarnation> failed_;
   std::vector<uint64_t> unchecked_;  // connections that an earlier identity has made
   std::vector<uint64_t> released_;   // connections with messages that have arrived and no event announces
-  TransportSink* sink_ = nullptr;    // set during Progress
-  FrameInbox inbox_;
-  FrameInbox delivering_;
+  FrameReceiver receiver_{&released_, &counts_.dropped};
 };
 
 std::string TcpTransport::Impl::LocalAddress() const {
@@ -320,7 +315,7 @@ bool TcpTransport::Impl::OnMessage(TcpConnection* connection, const WireHeader& 
   Lane& lane = peer->LaneOf(connection->lane).lane;
   switch (static_cast<WireKind>(header.kind)) {
     case WireKind::kFrame:
-      return OnFrame(connection, header, payload);
+      return receiver_.Take(connection, header, payload);
     case WireKind::kAck:
       if (lane.TakeAcknowledgment(header.received)) return true;
       break;
@@ -333,56 +328,6 @@ bool TcpTransport::Impl::OnMessage(TcpConnection* connection, const WireHeader& 
   connection->stream->Close(
       absl::UnavailableError(absl::StrCat("the peer's message does not fit (kind=", header.kind, ")")));
   return false;
-}
-
-bool TcpTransport::Impl::OnFrame(TcpConnection* connection, const WireHeader& header,
-                                 absl::Span<const uint8_t> payload) {
-  TcpPeer* const peer = connection->peer;
-  PeerLane& lane = peer->LaneOf(connection->lane);
-  switch (lane.lane.Judge(header)) {
-    case Lane::Verdict::kAgain:
-      return true;
-    case Lane::Verdict::kWrong:
-      connection->stream->Close(absl::UnavailableError(
-          absl::StrCat("a frame is missing (number=", header.number, ", received=", lane.lane.received(), ")")));
-      return false;
-    case Lane::Verdict::kNext:
-      break;
-  }
-  const LaneKind other = connection->lane == LaneKind::kShort ? LaneKind::kBulk : LaneKind::kShort;
-  if (header.after > peer->LaneOf(other).lane.received()) {
-    lane.held = HeldFrame{header.after, {payload.begin(), payload.end()}};
-    return false;
-  }
-  Deliver(peer, connection->lane, payload);
-  ReleaseHeld(peer, other);
-  return true;
-}
-
-// The connection says who the sender is; a frame that says something else is dropped.
-void TcpTransport::Impl::Deliver(TcpPeer* peer, LaneKind kind, absl::Span<const uint8_t> frame) {
-  peer->LaneOf(kind).lane.Delivered(frame.size());
-  FrameHeader header;
-  if (frame.size() < sizeof(header)) {
-    ++counts_.dropped;
-    return;
-  }
-  std::memcpy(&header, frame.data(), sizeof(header));
-  if (header.source_incarnation != peer->address.incarnation.value()) {
-    ++counts_.dropped;
-    return;
-  }
-  if (!sink_->TakeFrame(frame)) inbox_.Add(frame.data(), frame.size());
-}
-
-// A frame of this lane may have waited for one of the other lane that has come now.
-void TcpTransport::Impl::ReleaseHeld(TcpPeer* peer, LaneKind kind) {
-  PeerLane& lane = peer->LaneOf(kind);
-  const LaneKind other = kind == LaneKind::kShort ? LaneKind::kBulk : LaneKind::kShort;
-  if (!lane.held.has_value() || lane.held->after > peer->LaneOf(other).lane.received()) return;
-  const HeldFrame held = *std::exchange(lane.held, std::nullopt);
-  Deliver(peer, kind, held.bytes);
-  if (lane.attached != nullptr) released_.push_back(lane.attached->id);
 }
 
 // A frame that must arrive behind all others goes over the bulk lane, behind the last frame of the short one.
@@ -604,7 +549,7 @@ bool TcpTransport::Impl::ReportFailures(TransportSink* sink) {
 }
 
 bool TcpTransport::Impl::Progress(TransportSink* sink) {
-  sink_ = sink;
+  receiver_.Begin(sink);
   bool any = DoDueWork();
   epoll_event storage[kEventsMax];
   for (const epoll_event& event : connections_.Poll(absl::MakeSpan(storage))) {
@@ -622,12 +567,7 @@ bool TcpTransport::Impl::Progress(TransportSink* sink) {
     }
     any = true;
   }
-  sink_ = nullptr;
-  if (!inbox_.empty()) {
-    delivering_.Clear();
-    delivering_.Swap(&inbox_);
-    delivering_.ForEach([sink](absl::Span<const uint8_t> frame) { sink->OnFrame(frame); });
-  }
+  receiver_.End();
   any |= ReportFailures(sink);
   return any;
 }
