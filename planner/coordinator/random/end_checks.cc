@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "planner/coordinator/random/world.h"
@@ -39,6 +40,8 @@ void CheckDaemon(const World& world, const FakeDaemon& daemon) {
   }
   for (const auto& [id, team] : daemon.teams) {
     EXPECT_FALSE(team.prepared.has_value()) << name << ": team " << id.value() << " was never decided";
+    EXPECT_TRUE(!schedule::IsDerivedTeam(team.layout.identity) || daemon.teams.contains(team.layout.parent))
+        << name << ": team " << id.value() << " has outlived team " << team.layout.parent.value();
   }
 }
 
@@ -62,6 +65,7 @@ void CheckHeld(World& world, TeamId id, const Held& held) {
   ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
   EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
   EXPECT_EQ(info->epoch, *held.epochs.begin());
+  EXPECT_TRUE(schedule::IsSameTeam(info->layout, held.layout)) << "team " << id.value() << " is another one";
   for (const schedule::TeamNode& node : held.layout.nodes) {
     if (held.nodes.count(node.name) != 0) continue;
     EXPECT_TRUE(world.history.left.count({id, {node.name, node.incarnation}}) != 0)
@@ -70,7 +74,10 @@ void CheckHeld(World& world, TeamId id, const Held& held) {
 }
 
 void CheckPlanner(World& world, const std::map<TeamId, Held>& held) {
+  std::set<std::pair<TeamId, schedule::TeamIdentity>> known;
   for (const TeamInfo& team : world.coordinator().view().Teams()) {
+    EXPECT_TRUE(known.insert({team.layout.parent, team.layout.identity}).second)
+        << "team " << team.layout.id.value() << " is known twice";
     if (team.state == "ready") {
       EXPECT_TRUE(held.count(team.layout.id) != 0)
           << "team " << team.layout.id.value() << " is ready and nobody has it";

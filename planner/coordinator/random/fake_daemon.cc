@@ -28,8 +28,10 @@ schedule::Register FakeDaemon::Registration() const {
   message.node.machine = key_.first;
   message.term = term_;
   message.node.features = {schedule::Feature::kDerivedTeams};
+  if (world_->options.sub_teams) message.node.features.insert(schedule::Feature::kSubTeams);
   message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
   for (const auto& [id, team] : teams) {
+    if (sub_teams.IsForming(id)) continue;  // it is not the planner's to decide
     message.teams.push_back({.layout = team.layout,
                              .epoch = team.epoch,
                              .plans = team.plans,
@@ -50,6 +52,7 @@ void FakeDaemon::Join(const schedule::JoinTeam& join) {
     one.rank = rank;
     joins[request] = one;
   }
+  sub_teams.ReportFormed(join.parent);
   Send(join);
 }
 
@@ -85,8 +88,11 @@ void FakeDaemon::LeaveSomeTeam(Prng& prng) {
   const TeamId id = it->first;
   if (it->second.epoch == EpochId{0} || it->second.prepared.has_value()) return;
   if (schedule::IsDerivedTeam(it->second.layout.identity)) return;  // it is left with its parent
+  if (sub_teams.IsFormingFrom(id)) return;
   world_->history.left.insert({id, key_});
-  if (!world_->faults || !prng.Chance(0.05)) Send(schedule::LeaveTeam{id});
+  const bool is_told = !sub_teams.IsUnreported(id) && (!world_->faults || !prng.Chance(0.05));
+  if (is_told) Send(schedule::LeaveTeam{id});
+  sub_teams.OnLeft(id);
   teams.erase(it);
   for (auto other = teams.begin(); other != teams.end();) {
     const bool is_derived = KeyOf(other->second.layout).first == id && IsDerivedTeam(other->second.layout.identity);
@@ -119,6 +125,7 @@ void FakeDaemon::StartCalls(Prng& prng) {
 void FakeDaemon::LoseStream() {
   session = 0;
   registered = false;
+  sub_teams.OnStreamLost();
   for (auto& [key, attempt] : derived) attempt.request = 0;
 }
 
@@ -127,16 +134,16 @@ void FakeDaemon::LoseStream() {
 void FakeDaemon::Break(TeamId id, const schedule::FailureReport& why) {
   Team& team = teams.at(id);
   if (team.broken) return;
+  if (sub_teams.IsForming(id)) return sub_teams.Broken(id);
+  const schedule::TeamLayout& layout = team.layout;
+  sub_teams.ReportFormed(schedule::IsDerivedTeam(layout.identity) ? layout.parent : id);
   team.broken = true;
   team.prepared.reset();
   Send(schedule::TeamBroken{id, why});
-  if (schedule::IsDerivedTeam(team.layout.identity)) {
-    if (teams.count(team.layout.parent) != 0) Break(team.layout.parent, why);
-    return;
-  }
-  for (const auto& [other, derived_team] : teams) {
-    const schedule::TeamLayout& layout = derived_team.layout;
-    if (layout.parent == id && schedule::IsDerivedTeam(layout.identity)) Break(other, why);
+  sub_teams.OnBroken(layout);
+  if (schedule::IsDerivedTeam(layout.identity)) return BreakIfHeld(layout.parent, why);
+  for (const auto& [other, its] : teams) {
+    if (its.layout.parent == id && schedule::IsDerivedTeam(its.layout.identity)) Break(other, why);
   }
 }
 
@@ -156,18 +163,24 @@ void FakeDaemon::NoticeDeath(const NodeKey& dead) {
       Break(id, {Failure::kMemberLost, "reset", FailureCause::kConnectionLost, dead.first});
     }
   }
+  sub_teams.NoticeDeath(dead);
 }
 
-void FakeDaemon::On(const schedule::BreakTeam& m) {
-  const auto it = teams.find(m.team);
+void FakeDaemon::NoticeDeaths() {
+  const std::set<NodeKey> dead = world_->history.dead;
+  for (const NodeKey& key : dead) NoticeDeath(key);
+}
+
+void FakeDaemon::BreakIfHeld(TeamId id, const schedule::FailureReport& why) {
+  const auto it = teams.find(id);
   if (it == teams.end()) return;
-  if (it->second.epoch != EpochId{0} || schedule::IsDerivedTeam(it->second.layout.identity))
-    return Break(m.team, m.why);
+  const bool is_derived = schedule::IsDerivedTeam(it->second.layout.identity);
+  if (it->second.epoch != EpochId{0} || is_derived || sub_teams.IsForming(id)) return Break(id, why);
   // The team's Commit never arrived.
   for (const uint64_t request : it->second.requests) Resolve(request);
-  world_->history.left.insert({m.team, key_});
+  world_->history.left.insert({id, key_});
   teams.erase(it);
-  Send(schedule::LeaveTeam{m.team});
+  Send(schedule::LeaveTeam{id});
 }
 
 // --- Derived teams ---
@@ -198,6 +211,7 @@ void FakeDaemon::Ask(const DerivedTeamKey& key) {
     join.rank = Rank{join.rank.value() + 1};
   }
   attempt.request = join.request = ++world_->requests;
+  sub_teams.ReportFormed(key.first);
   Send(join);
 }
 
@@ -256,6 +270,7 @@ void FakeDaemon::On(const schedule::Registered& m) {
   for (const TeamId id : m.forgotten) {
     if (teams.count(id) != 0) Break(id, {Failure::kMemberLost, "forgotten"});
   }
+  sub_teams.OnRegistered();
   SendJoinsAgain();
   for (auto& [key, attempt] : derived) {
     attempt.request = 0;
@@ -315,6 +330,7 @@ void FakeDaemon::On(const schedule::Prepare& m) {
   team.layout = m.layout;
   team.self = self;
   team.prepared = m;
+  team.has_sub_teams |= m.has_sub_teams;
   team.frozen_at = team.started;
   for (const auto& [request, rank] : m.requests) {
     if (!is_derived) team.requests.push_back(request);
@@ -324,6 +340,19 @@ void FakeDaemon::On(const schedule::Prepare& m) {
                               .accepted = true,
                               .incoming = IssueLabels(m.layout, self, history),
                               .started = CallSeq{team.started}});
+}
+
+void FakeDaemon::AddSubTeam(const schedule::Prepare& m) {
+  Team& team = teams[m.layout.id];
+  team.layout = m.layout;
+  team.self = IndexIn(m.layout);
+  team.prepared = m;
+  team.has_sub_teams = m.has_sub_teams;
+}
+
+void FakeDaemon::CommitSubTeam(TeamId id) {
+  Enter(teams.at(id), CallSeq{0});
+  NoticeDeaths();
 }
 
 void FakeDaemon::CheckLabels(const Team& team, const schedule::Commit& m, EpochHistory& history) const {
@@ -346,7 +375,20 @@ void FakeDaemon::Formed(Team& team) {
   world_->history.formed_attempts[{KeyOf(team.layout), team.layout.identity.nonce}] = team.layout.id;
 }
 
+void FakeDaemon::Enter(Team& team, CallSeq first_call) {
+  EpochHistory& history = world_->history.epochs[{team.layout.id, team.prepared->epoch}];
+  history.committed.insert(key_);
+  history.first_calls.insert(first_call.value());
+  history.plan_hashes.insert(team.prepared->hash);
+  if (team.epoch == EpochId{0}) Formed(team);
+  team.epoch = team.prepared->epoch;
+  team.first_call = first_call;
+  team.plans = team.prepared->plans;
+  team.prepared.reset();
+}
+
 void FakeDaemon::On(const schedule::Commit& m) {
+  if (sub_teams.IsForming(m.team)) return sub_teams.CommittedByNeighbor(m.team);
   const auto it = teams.find(m.team);
   if (it == teams.end()) return;
   Team& team = it->second;
@@ -356,19 +398,10 @@ void FakeDaemon::On(const schedule::Commit& m) {
       << key_.first << ": Commit of team " << m.team.value() << " epoch " << m.epoch.value() << " was not prepared";
   EXPECT_LE(team.started, std::max<uint64_t>(m.first_call.value(), 0))
       << "a call of the old epoch is beyond the switch";
-  EpochHistory& history = world_->history.epochs[{m.team, m.epoch}];
-  CheckLabels(team, m, history);
-  history.committed.insert(key_);
-  history.first_calls.insert(m.first_call.value());
-  history.plan_hashes.insert(team.prepared->hash);
-  if (team.epoch == EpochId{0}) Formed(team);
-  team.epoch = m.epoch;
-  team.first_call = m.first_call;
-  team.plans = team.prepared->plans;
-  team.prepared.reset();
+  CheckLabels(team, m, world_->history.epochs[{m.team, m.epoch}]);
+  Enter(team, m.first_call);
   Send(schedule::CommitReply{m.team, m.epoch});
-  const std::set<NodeKey> dead = world_->history.dead;
-  for (const NodeKey& key : dead) NoticeDeath(key);
+  NoticeDeaths();
 }
 
 void FakeDaemon::EndJoins(const schedule::Abort& m) {

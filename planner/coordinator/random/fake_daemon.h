@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "base/prng.h"
+#include "planner/coordinator/random/fake_sub_teams.h"
 #include "planner/coordinator/random/history.h"
 #include "protocol/control.h"
 
@@ -30,10 +31,13 @@ class FakeDaemon {
     EpochId epoch{0};
     std::vector<std::string> plans;
     bool broken = false;
+    bool has_sub_teams = false;  // daemons form sub-teams of it
     std::optional<schedule::Prepare> prepared;
     std::vector<uint64_t> requests;
     uint64_t started = 0, frozen_at = 0;
     CallSeq first_call{0};
+
+    bool is_running() const { return epoch != EpochId{0} && !broken; }
   };
   // A Derived is what the daemon knows of a derived team; docs/reference/control.md says which attempts count as
   // failed.
@@ -45,7 +49,7 @@ class FakeDaemon {
   };
 
   FakeDaemon(World* world, std::string name, uint64_t incarnation)
-      : world_(world), key_(std::move(name), Incarnation{incarnation}) {}
+      : sub_teams(world, this), world_(world), key_(std::move(name), Incarnation{incarnation}) {}
 
   schedule::Register Registration() const;
   void OnMessage(const schedule::ToDaemon& message);
@@ -63,11 +67,20 @@ class FakeDaemon {
   // Handles the reset of the connection to another daemon.
   void NoticeDeath(const NodeKey& dead);
 
+  // --- For sub-teams that daemons form ---
+  // Drops the message while there is no stream.
+  void Send(const schedule::FromDaemon& message);
+  // Prepares the team, and begins its first epoch.
+  void AddSubTeam(const schedule::Prepare& m);
+  void CommitSubTeam(TeamId id);
+  void BreakIfHeld(TeamId id, const schedule::FailureReport& why);
+
   const NodeKey& key() const { return key_; }
   std::map<TeamId, Team> teams;
   std::map<DerivedTeamKey, Derived> derived;
   std::map<uint64_t, schedule::JoinTeam> joins;  // not yet answered
-  uint64_t session = 0;                          // 0: not connected
+  FakeSubTeams sub_teams;
+  uint64_t session = 0;  // 0: not connected
   bool registered = false;
   bool draining = false;
   absl::Time last_seen = absl::InfinitePast();  // the last time with a connection
@@ -78,14 +91,15 @@ class FakeDaemon {
   void On(const schedule::Prepare& m);
   void On(const schedule::Commit& m);
   void On(const schedule::Abort& m);
-  void On(const schedule::BreakTeam& m);
+  void On(const schedule::BreakTeam& m) { BreakIfHeld(m.team, m.why); }
+  void On(const schedule::TeamIds& m) { sub_teams.OnIds(m); }
 
-  void Send(const schedule::FromDaemon& message);
   void Resolve(uint64_t request);
   void SendJoinsAgain();
   // Sends the joins of these that are not yet answered.
   void SendJoins(const std::vector<uint64_t>& requests);
   void Break(TeamId id, const schedule::FailureReport& why);
+  void NoticeDeaths();
 
   // --- Epochs ---
   // Returns why the daemon does not prepare it, or null.
@@ -96,7 +110,8 @@ class FakeDaemon {
   std::vector<schedule::EdgeLabel> IssueLabels(const schedule::TeamLayout& layout, uint32_t self,
                                                EpochHistory& history);
   void CheckLabels(const Team& team, const schedule::Commit& m, EpochHistory& history) const;
-  // The first epoch of the team is committed.
+  // The prepared epoch of the team is committed.
+  void Enter(Team& team, CallSeq first_call);
   void Formed(Team& team);
   // The joins have failed, or are sent again.
   void EndJoins(const schedule::Abort& m);

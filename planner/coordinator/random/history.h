@@ -42,6 +42,7 @@ struct EpochHistory {
 // Totals counts the events of runs, to show that they were not idle.
 struct Totals {
   uint64_t formed = 0, replanned = 0, crashes = 0, lost_stores = 0, derived = 0, elections = 0, deposed = 0, drains = 0;
+  uint64_t sub_teams = 0;  // members of sub-teams that daemons have formed
 };
 
 struct History {

@@ -116,6 +116,7 @@ void World::AddDaemon(const std::string& name) {
   daemon = std::make_unique<FakeDaemon>(this, name, ++incarnations);
   if (!dead.has_value()) return;
   history.dead.insert(*dead);
+  peers.Drop(*dead);
   for (auto& [other, neighbor] : daemons) neighbor->NoticeDeath(*dead);
 }
 
@@ -243,6 +244,18 @@ void World::StepCluster(FakeDaemon& daemon, double dice) {
   }
 }
 
+void World::StepSubTeams() {
+  FakeDaemon& daemon = *SomeOf(daemons, prng)->second;
+  const double dice = prng.Unit() * 100;
+  if (dice < 25) {
+    peers.Deliver();
+  } else if (dice < 28) {
+    daemon.sub_teams.Begin(prng);
+  } else if (dice < 35) {
+    daemon.sub_teams.Tick();
+  }
+}
+
 void World::Step() {
   FakeDaemon& daemon = *SomeOf(daemons, prng)->second;
   const double dice = prng.Unit() * 100;
@@ -254,6 +267,7 @@ void World::Step() {
     StepCluster(daemon, dice);
   }
   if (options.planners > 1) StepPlanners();
+  if (options.sub_teams) StepSubTeams();
   BuryPlanners();
   history.Check();
 }
@@ -261,7 +275,7 @@ void World::Step() {
 // --- The end ---
 
 void World::DeliverAll() {
-  while (streams.Deliver()) {
+  while (streams.Deliver() || peers.Deliver()) {
   }
 }
 
@@ -277,7 +291,10 @@ void World::Finish() {
   for (const auto& [name, daemon] : daemons) Drain(name, false);
   const absl::Time end = clock.Now() + absl::Seconds(120);
   while (clock.Now() < end) {
-    for (auto& [name, daemon] : daemons) streams.Connect(*daemon);
+    for (auto& [name, daemon] : daemons) {
+      streams.Connect(*daemon);
+      daemon->sub_teams.Tick();
+    }
     DeliverAll();
     for (auto& [name, daemon] : daemons) daemon->AskAboutPrepared();
     Pass(absl::Milliseconds(500));
@@ -287,6 +304,7 @@ void World::Finish() {
   for (int minute = 0; minute < 130; ++minute) {
     for (auto& [name, daemon] : daemons) {
       streams.Connect(*daemon);
+      daemon->sub_teams.Tick();
       daemon->ListTeams();
     }
     Pass(absl::Minutes(1));

@@ -22,6 +22,7 @@
 #include "planner/coordinator/interfaces/store.h"
 #include "planner/coordinator/random/fake_daemon.h"
 #include "planner/coordinator/random/history.h"
+#include "planner/coordinator/random/peers.h"
 #include "planner/coordinator/random/planner.h"
 #include "planner/coordinator/random/streams.h"
 #include "protocol/control.h"
@@ -30,7 +31,8 @@ namespace copse::coordinator {
 
 struct WorldOptions {
   int daemons = 4;
-  size_t planners = 1;  // more than one: they share the store, and one leads
+  size_t planners = 1;    // more than one: they share the store, and one leads
+  bool sub_teams = true;  // daemons form sub-teams
 };
 
 // A World is a run from a seed: Step* Finish. Failures are GoogleTest's.
@@ -69,6 +71,7 @@ struct World {
   bool commits_later = false, plans_later = false;
   std::map<std::string, std::unique_ptr<FakeDaemon>> daemons;
   Streams streams{this};
+  Peers peers{this};
   uint64_t incarnations = 0, requests = 0, names = 0, labels = 0;
   Totals* const totals;
   History history;
@@ -80,6 +83,8 @@ struct World {
   void StepCluster(FakeDaemon& daemon, double dice);
   // Elects, pauses and resumes planners of several.
   void StepPlanners();
+  // Forms and reports sub-teams.
+  void StepSubTeams();
   // Starts a daemon, in place of the one that had the name.
   void AddDaemon(const std::string& name);
   // Starts ranks of a new team on random nodes; sometimes with a mistake.
