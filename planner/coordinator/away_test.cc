@@ -215,6 +215,19 @@ TEST_F(TeamTest, AnEpochThatALostStoreDecidedIsNotAborted) {
   EXPECT_EQ(coordinator->view().FindTeam(team.layout.id)->epoch, EpochId{2});
 }
 
+// A neighbor that runs it had reported it to another planner, and leaves it before it reports it to this one.
+TEST_F(TeamTest, ATeamThatANeighborCommitsAfterTheReturnIsAdopted) {
+  LoseStore();
+  RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 0, 1)}, 1);
+  coordinator->OnMessage(2, schedule::CommitReply{team.layout.id, EpochId{1}});
+  RegisterFrom(1, "n1", 1, "machine of n1", {}, 1);
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  coordinator->OnMessage(2, schedule::LeaveTeam{team.layout.id});
+  EXPECT_EQ(sink.Take<schedule::EndTeam>(2).team, team.layout.id);
+  EXPECT_FALSE(coordinator->view().FindTeam(team.layout.id).ok());
+}
+
 TEST_F(TeamTest, AnEpochThatNobodyHasIsAbortedOnceAllAreBack) {
   LoseStore();
   RegisterFrom(2, "n2", 1, "machine of n2", {Running(team, 1, 2)}, 1);

@@ -255,8 +255,13 @@ void Reunion::OnCommitReply(const Node& node, const schedule::CommitReply& messa
   if (it == undecided_.end()) return;
   const auto said = it->second.find(node.announcement.name);
   if (said == it->second.end() || said->second.running.prepared_epoch != message.epoch) return;
-  said->second.running.epoch = message.epoch;
-  said->second.running.prepared_epoch = EpochId{0};
+  schedule::RunningTeam& running = said->second.running;
+  running.epoch = message.epoch;
+  running.prepared_epoch = EpochId{0};
+  // The neighbor that had the Commit may leave the team before it tells this coordinator of it.
+  const bool is_new = state_->teams.Find(message.team) == nullptr;
+  if (is_new && StandingOf(running, node.announcement) == Standing::kWelcome) Adopt(running, node.announcement.name);
+  SettleUndecided();
 }
 
 void Reunion::OnLeaveTeam(const Node& node, const schedule::LeaveTeam& message) {

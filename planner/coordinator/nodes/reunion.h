@@ -45,7 +45,7 @@ class Reunion {
   // the other daemons that are connected have reported all their teams, so those without this one have left it.
   void Adopt(const schedule::RunningTeam& running, const std::string& by, bool has_all_reports = true);
 
-  // The daemon has received a Commit from its neighbors, or left a team.
+  // The daemon has received a Commit from its neighbors: a team that is not known is adopted. Or it has left a team.
   void OnCommitReply(const Node& node, const schedule::CommitReply& message);
   void OnLeaveTeam(const Node& node, const schedule::LeaveTeam& message);
   // Settles undecided teams once all their daemons are connected, or after forget_records: a team that a daemon runs
