@@ -158,7 +158,10 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void On(const schedule::TraceQuery& m);
   void On(const schedule::MeasureQuery& m) { meters_.Start(m); }
   void On(const schedule::Drain& m) { SetDrained(m.on); }
-  void On(const schedule::Cluster& m) { planner_.SetCluster(m.uuid); }
+  void On(const schedule::Cluster& m) {
+    planner_.SetCluster(m.uuid);
+    registry_.On(m);
+  }
   void On(const schedule::Ping&) { planner_.Send(schedule::Pong{}); }
   void On(const schedule::AddressQuery&);
 

@@ -66,6 +66,7 @@ class TeamRegistry : private SubTeamHost {
   void On(const schedule::BreakTeam& m);
   void On(const schedule::EndTeam& m);
   void On(const schedule::TeamIds& m) { sub_teams_.OnIds(m); }
+  void On(const schedule::Cluster& m) { sub_teams_.OnCluster(m.uuid); }
 
   // --- Ranks of this node ---
   // `post` was validated. It gets exactly one event, unless the rank leaves before.

@@ -67,4 +67,9 @@ void SubTeamRoot::OnRegistered(const schedule::Registered& registered) {
   RequestIds();
 }
 
+void SubTeamRoot::OnCluster(const std::string& uuid) {
+  if (ids_.SetCluster(uuid)) parents_->DropPromises();
+  RequestIds();
+}
+
 }  // namespace copse::daemon

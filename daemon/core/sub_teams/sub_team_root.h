@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -49,6 +50,8 @@ class SubTeamRoot {
   void OnRegistered(const schedule::Registered& registered);
   void OnPlannerDown() { ids_.DropRequest(); }
   void OnIds(const schedule::TeamIds& ids) { ids_.Add(ids); }
+  // The planner's cluster has this UUID now.
+  void OnCluster(const std::string& uuid);
 
  private:
   std::optional<TeamId> TakeId();

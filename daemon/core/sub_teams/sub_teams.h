@@ -5,6 +5,7 @@
 #define COPSE_DAEMON_CORE_SUB_TEAMS_SUB_TEAMS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -90,6 +91,8 @@ class SubTeams : public SubTeamJoins {
   void OnRegistered(const schedule::Registered& registered);
   void OnPlannerDown() { root_.OnPlannerDown(); }
   void OnIds(const schedule::TeamIds& ids) { root_.OnIds(ids); }
+  // The planner's cluster has this UUID now.
+  void OnCluster(const std::string& uuid) { root_.OnCluster(uuid); }
   // The team is committed. The planner hears of it with the next Tick, unless all ranks here have left it before.
   void NoteCommitted(const Team& team);
   void ReportFormed(TeamId team) override;

@@ -344,6 +344,22 @@ TEST_F(SubTeamsTest, WithoutIdsThePlannerFormsIt) {
   Receive(NeighborJoins());  // it is told again, too, if it joins late or once more
 }
 
+// A planner that has lost its store begins anew, and issues ids; then it hears which cluster it is of, with such teams.
+TEST_F(SubTeamsTest, IdsFromBeforeThePlannerKnewItsClusterAreNotUsed) {
+  PlannerRestarts();
+  core_.OnPlannerMessage(schedule::Registered{
+      .accepted = true, .features = {Feature::kDerivedTeams, Feature::kSubTeams}, .cluster = "fresh"});
+  sent_.clear();
+  FormParent();
+  core_.OnPlannerMessage(schedule::Cluster{.uuid = "the daemons'"});
+  Take<schedule::TeamIdsRequest>();
+  Join(0);
+  Join(1);
+  Receive(NeighborJoins());
+  EXPECT_TRUE(TakeOneFromWire<SubTeamDecisionMessage>().again);
+  Take<schedule::JoinTeam>();
+}
+
 TEST_F(SubTeamsTest, IdsOfAnotherClusterAreNotUsed) {
   const auto register_at = [&](const std::string& cluster) {
     PlannerRestarts();

@@ -18,10 +18,15 @@ void TeamIdPool::Add(const schedule::TeamIds& ids) {
   (block_.count == 0 ? block_ : next_block_) = ids;
 }
 
-bool TeamIdPool::OnRegistered(const std::string& cluster) {
+bool TeamIdPool::SetCluster(const std::string& cluster) {
   const bool is_other = schedule::IsOtherCluster(cluster, cluster_);
   if (is_other) *this = {};
   if (!cluster.empty()) cluster_ = cluster;
+  return is_other;
+}
+
+bool TeamIdPool::OnRegistered(const std::string& cluster) {
+  const bool is_other = SetCluster(cluster);
   DropRequest();
   return is_other;
 }

@@ -20,8 +20,10 @@ class TeamIdPool {
   // Returns nothing if there are no ids.
   std::optional<TeamId> Take();
   void Add(const schedule::TeamIds& ids);
-  // A planner of this cluster (UUID; empty: not known) has accepted the daemon, and has had no request yet. Forgets the
-  // ids of another cluster, which may have other teams with them, and returns whether it did.
+  // The planner is one of this cluster (UUID; empty: not known). Forgets the ids of another cluster, which may have
+  // other teams with them, and returns whether it did.
+  bool SetCluster(const std::string& cluster);
+  // Such a planner has accepted the daemon, and has had no request yet. Returns what SetCluster does.
   bool OnRegistered(const std::string& cluster);
 
   // Returns whether ids should be requested now: few are left, and no request is unanswered.
