@@ -154,14 +154,25 @@ void FakeDaemon::BreakSomeTeam(Prng& prng) {
   Break(it->first, {Failure::kMemberLost, "a process died"});
 }
 
+std::vector<TeamId> FakeDaemon::TeamsWith(const NodeKey& other) const {
+  std::vector<TeamId> found;
+  for (const auto& [id, team] : teams) {
+    const std::vector<schedule::TeamNode>& nodes = team.layout.nodes;
+    const bool is_member = std::any_of(nodes.begin(), nodes.end(), [&](const schedule::TeamNode& node) {
+      return node.name == other.first && node.incarnation == other.second;
+    });
+    if (is_member && world_->history.left.count({id, other}) == 0) found.push_back(id);
+  }
+  return found;
+}
+
 void FakeDaemon::NoticeDeath(const NodeKey& dead) {
-  for (auto& [id, team] : teams) {
-    if (team.epoch == EpochId{0} || team.broken) continue;
-    for (const schedule::TeamNode& node : team.layout.nodes) {
-      if (node.name != dead.first || node.incarnation != dead.second) continue;
-      if (world_->history.left.count({id, dead}) != 0) continue;
-      Break(id, {Failure::kMemberLost, "reset", FailureCause::kConnectionLost, dead.first});
-    }
+  const schedule::FailureReport why{Failure::kMemberLost, "reset", FailureCause::kConnectionLost, dead.first};
+  for (const TeamId id : TeamsWith(dead)) {
+    const auto it = teams.find(id);
+    // Runs without sub-teams keep the steps with which they failed once: there a team that is prepared went on.
+    if (it == teams.end() || (it->second.epoch == EpochId{0} && !world_->options.sub_teams)) continue;
+    BreakIfHeld(id, why);
   }
   sub_teams.NoticeDeath(dead);
 }

@@ -100,6 +100,8 @@ class FakeDaemon {
   void SendJoins(const std::vector<uint64_t>& requests);
   void Break(TeamId id, const schedule::FailureReport& why);
   void NoticeDeaths();
+  // Returns the teams here of which the other daemon is a member that has not left.
+  std::vector<TeamId> TeamsWith(const NodeKey& other) const;
 
   // --- Epochs ---
   // Returns why the daemon does not prepare it, or null.

@@ -121,6 +121,7 @@ void FakeSubTeams::On(const NodeKey& from, const SubTeamMessage& message) {
     case Kind::kDrop:
       return Drop(message.id);
     case Kind::kBreak:
+      broken_.insert(message.id);
       return daemon_->BreakIfHeld(message.id, {schedule::Failure::kMemberLost, "a neighbor's"});
   }
 }
@@ -129,6 +130,7 @@ bool FakeSubTeams::Accepts(const SubTeamMessage& prepare) const {
   const auto it = daemon_->teams.find(prepare.layout.parent);
   if (it == daemon_->teams.end() || !it->second.is_running() || daemon_->draining) return false;
   const FakeDaemon::Team& parent = it->second;
+  if (broken_.contains(prepare.id)) return false;
   const bool is_duplicate = prepare.parent_epoch != EpochId{0};
   if (is_duplicate && (parent.epoch != prepare.parent_epoch || parent.prepared.has_value())) return false;
   return !(world_->faults && world_->prng.Chance(0.05));

@@ -51,6 +51,8 @@ class FakeSubTeams {
   void OnRegistered();
   void OnStreamLost() { is_asked_ = false; }
   void OnIds(const schedule::TeamIds& ids);
+  // The planner's cluster is found to be another one: Cluster says so to real daemons.
+  void ForgetIds() { ids_.clear(); }
   // Reports all teams if this one is unreported: another message about it is sent next.
   void ReportFormed(TeamId id);
   // Returns whether the planner is there, and has not heard of the team.
@@ -86,6 +88,7 @@ class FakeSubTeams {
   FakeDaemon* const daemon_;
   std::map<TeamId, Rooted> rooted_;
   std::map<TeamId, NodeKey> forming_;  // prepared here, with their roots
+  std::set<TeamId> broken_;            // by their members' messages, which may come before kPrepare
   std::vector<TeamId> unreported_;     // in the order of their commits
   std::deque<TeamId> ids_;
   bool is_asked_ = false;  // ids have been requested on this stream

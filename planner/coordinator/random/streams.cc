@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/coordinator/random/streams.h"
 
+#include "planner/coordinator/interfaces/terms.h"
 #include "planner/coordinator/random/fake_daemon.h"
 #include "planner/coordinator/random/planner.h"
 #include "planner/coordinator/random/world.h"
@@ -97,7 +98,11 @@ void Streams::DeliverToPlanner(SessionId session) {
   if (link.to_planner.empty()) return Disconnect(session);
   const schedule::FromDaemon message = link.to_planner.front();
   link.to_planner.pop_front();
-  link.planner->coordinator->OnMessage(session, message);
+  Coordinator& coordinator = *link.planner->coordinator;
+  const uint64_t term = coordinator.term();
+  coordinator.OnMessage(session, message);
+  // The planner has found that its store was lost, and that daemons have ids of its former terms.
+  if (coordinator.term() >= term + kLostTerms) world_->ForgetIds();
 }
 
 void Streams::DeliverToDaemon(SessionId session) {

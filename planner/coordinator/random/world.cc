@@ -153,6 +153,10 @@ void World::StartTeam() {
   for (const auto& [place, of_node] : joins) daemons.at(place)->Join(of_node);
 }
 
+void World::ForgetIds() {
+  for (const auto& [name, daemon] : daemons) daemon->sub_teams.ForgetIds();
+}
+
 // A lost store may issue ids again, but only those of teams that no daemon runs any more.
 EpochHistory& World::HistoryOf(const schedule::TeamLayout& layout, EpochId epoch) {
   EpochHistory& of_epoch = history.epochs[{layout.id, epoch}];

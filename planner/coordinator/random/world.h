@@ -56,6 +56,8 @@ struct World {
   bool ProceedCommits();
 
   // --- What daemons know of each other ---
+  // No daemon uses an id any more that it has been given.
+  void ForgetIds();
   EpochHistory& HistoryOf(const schedule::TeamLayout& layout, EpochId epoch);
   // Returns the Commit of a daemon's prepared epoch, if a neighbor has it.
   std::optional<schedule::Commit> AskNeighbors(const FakeDaemon& asker, TeamId id);
