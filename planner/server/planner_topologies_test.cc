@@ -154,7 +154,7 @@ TEST(PlannerProcessTest, AnImportOutlivesThePlanner) {
   EXPECT_EQ(versions[1].source(), "import yaml the file");
   EXPECT_TRUE(versions[1].in_force());
   EXPECT_EQ(versions[1].applied().size(), std::string("2024-01-01T00:00:00Z").size()) << versions[1].applied();
-  EXPECT_NE(Export(life).find("name: \"n[0-3]\", switch: \"core\", overhead: 3000ns"), std::string::npos);
+  EXPECT_NE(Export(life).find("name: \"n[0-3]\", switch: \"core\", overhead: 3us"), std::string::npos);
   EXPECT_EQ(Export(life, "slurm", 1), "SwitchName=s LinkSpeed=2 Nodes=n[0-3]\n");
   // The first version is restored as a new version.
   EXPECT_EQ(ImportVersion(life, 1).reply.version(), 3u);
@@ -179,13 +179,13 @@ TEST(PlannerProcessTest, AFileThatChangedTakesThePlaceOfAnImport) {
     EXPECT_EQ(Versions(life).size(), 2u);
     std::ofstream(file) << TopologyWith(4);
     ReloadUntil(life, 3);
-    EXPECT_NE(Export(life).find("overhead: 4000ns"), std::string::npos);
+    EXPECT_NE(Export(life).find("overhead: 4us"), std::string::npos);
     EXPECT_EQ(Import(life, TopologyWith(5)).reply.version(), 4u);
   }
   {
     Life life(state, file);
     EXPECT_EQ(Versions(life).size(), 4u) << "an unchanged file is no version";
-    EXPECT_NE(Export(life).find("overhead: 5000ns"), std::string::npos);
+    EXPECT_NE(Export(life).find("overhead: 5us"), std::string::npos);
   }
   // Removing the file from the configuration is a change as well.
   Life life(state);
