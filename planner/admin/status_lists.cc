@@ -57,11 +57,11 @@ std::set<std::string> StatusLists::NodesOf(const Selects& selects, size_t max) c
   return nodes;
 }
 
-StatusLists::Sources StatusLists::SourcesOf(std::vector<std::string> nodes) const {
+StatusLists::StatusSources StatusLists::SourcesOf(std::vector<std::string> nodes) const {
   if (nodes.empty()) {
     for (const ReportInfo& info : coordinator_->view().Reports()) nodes.push_back(*info.node);
   }
-  Sources sources{.asked = std::move(nodes)};
+  StatusSources sources{.asked = std::move(nodes)};
   if (sources.asked.size() <= kAskedNodesMax) return sources;
   const auto reported = std::stable_partition(sources.asked.begin(), sources.asked.end(), [this](const auto& node) {
     const std::optional<ReportInfo> info = coordinator_->view().FindReport(node);
@@ -72,7 +72,7 @@ StatusLists::Sources StatusLists::SourcesOf(std::vector<std::string> nodes) cons
   return sources;
 }
 
-StatusLists::Sources StatusLists::WithLongCalls(const SelectsLayout& selects, Sources sources) const {
+StatusLists::StatusSources StatusLists::WithLongCalls(const SelectsLayout& selects, StatusSources sources) const {
   std::set<TeamId> seen;
   std::set<std::string> members;
   for (const ReportInfo& info : coordinator_->view().Reports()) {
@@ -129,7 +129,7 @@ RowWork<v1::ListCollectivesReply> StatusLists::CollectiveRows(const v1::ListColl
       list(std::make_shared<coordinator::CallMerge>(), {});
       return absl::OkStatus();
     }
-    Sources sources = SourcesOf({nodes.begin(), nodes.end()});
+    StatusSources sources = SourcesOf({nodes.begin(), nodes.end()});
     if (!sources.reported.empty()) sources = WithLongCalls(selects, std::move(sources));
     MergeCalls(sources, timeout, list);
     return absl::OkStatus();
@@ -137,7 +137,7 @@ RowWork<v1::ListCollectivesReply> StatusLists::CollectiveRows(const v1::ListColl
 }
 
 void StatusLists::MergeCalls(
-    const Sources& sources, absl::Duration timeout,
+    const StatusSources& sources, absl::Duration timeout,
     std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done) {
   const auto merge = std::make_shared<coordinator::CallMerge>();
   for (const std::string& node : sources.reported) {
@@ -177,7 +177,7 @@ std::optional<uint32_t> StatusLists::CallsOf(const std::optional<CallCounts>& co
 RowWork<v1::GetStatsReply> StatusLists::StatsRows(const v1::GetStatsRequest& request, const rpc::Principal& who) {
   const auto selector = Shared(RowSelector::Create(request.selector(), {}));
   return [this, node = request.node(), timeout = StatusTimeout(request.timeout_s()),
-          parts = Parts{.latencies = request.latencies(), .accounts = request.accounts(), .who = who},
+          parts = WantedStats{.latencies = request.latencies(), .accounts = request.accounts(), .who = who},
           selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
     std::vector<std::string> nodes((*selector)->nodes().begin(), (*selector)->nodes().end());
@@ -185,7 +185,7 @@ RowWork<v1::GetStatsReply> StatusLists::StatsRows(const v1::GetStatsRequest& req
       RETURN_IF_ERROR(coordinator_->view().FindNode(node).status());
       nodes = {node};
     }
-    const auto sources = std::make_shared<const Sources>(SourcesOf(std::move(nodes)));
+    const auto sources = std::make_shared<const StatusSources>(SourcesOf(std::move(nodes)));
     // Rows are made as daemons answer, and sent by the nodes' names.
     const auto rows = std::make_shared<std::map<std::string, std::string>>();
     Ask(
@@ -208,7 +208,7 @@ RowWork<v1::GetStatsReply> StatusLists::StatsRows(const v1::GetStatsRequest& req
   };
 }
 
-v1::NodeStats StatusLists::RowOf(const schedule::DaemonStatus& status, const Parts& parts) const {
+v1::NodeStats StatusLists::RowOf(const schedule::DaemonStatus& status, const WantedStats& parts) const {
   v1::NodeStats row;
   row.set_node(rpc::ToUtf8(status.node));
   row.mutable_counters()->insert(status.counters.begin(), status.counters.end());
@@ -221,7 +221,7 @@ v1::NodeStats StatusLists::RowOf(const schedule::DaemonStatus& status, const Par
 
 // Encoded messages that follow each other are one with the fields of all; of a field that is there twice, the later one
 // counts.
-size_t StatusLists::AddReported(const std::string& node, const Parts& parts, v1::GetStatsReply* reply) const {
+size_t StatusLists::AddReported(const std::string& node, const WantedStats& parts, v1::GetStatsReply* reply) const {
   const std::optional<ReportInfo> info = coordinator_->view().FindReport(node);
   if (!info.has_value() || info->report == nullptr) return 1;
   v1::NodeStats rest;

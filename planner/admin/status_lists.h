@@ -42,7 +42,7 @@ class StatusLists {
   StatusLists(coordinator::Coordinator* coordinator, bool private_data)
       : coordinator_(coordinator), has_private_data_(private_data) {}
 
-  // Of calls that daemons reported, only those that are in flight for schedule::kLongCall are listed.
+  // Calls that daemons reported are listed if they are in flight for schedule::kLongCall.
   RowWork<v1::ListCollectivesReply> CollectiveRows(const v1::ListCollectivesRequest& request);
   RowWork<v1::GetStatsReply> StatsRows(const v1::GetStatsRequest& request, const rpc::Principal& who);
 
@@ -57,13 +57,13 @@ class StatusLists {
   std::set<std::string> NodesOf(const Selects& selects, size_t max = SIZE_MAX) const;
 
  private:
-  // Sources say of which nodes the daemons are asked, and of which the reports are taken.
-  struct Sources {
+  // StatusSources say of which nodes the daemons are asked, and of which the reports are taken.
+  struct StatusSources {
     std::vector<std::string> asked;
     std::vector<std::string> reported;
   };
-  // What of a daemon's status a caller wants.
-  struct Parts {
+  // WantedStats are the parts of a daemon's status that a caller wants.
+  struct WantedStats {
     bool latencies = false;
     bool accounts = false;
     rpc::Principal who;
@@ -71,19 +71,19 @@ class StatusLists {
   using SelectsLayout = std::function<bool(const schedule::TeamLayout&)>;
 
   // Returns the sources for these nodes; none: for all that are connected.
-  Sources SourcesOf(std::vector<std::string> nodes) const;
+  StatusSources SourcesOf(std::vector<std::string> nodes) const;
   // Drops nodes of `reported` that are in no selected team with a reported call. If few are left, they are asked.
-  Sources WithLongCalls(const SelectsLayout& selects, Sources sources) const;
+  StatusSources WithLongCalls(const SelectsLayout& selects, StatusSources sources) const;
   // Passes on the calls in flight, and the nodes that are silent.
-  void MergeCalls(const Sources& sources, absl::Duration timeout,
+  void MergeCalls(const StatusSources& sources, absl::Duration timeout,
                   std::function<void(std::shared_ptr<coordinator::CallMerge>, std::vector<std::string>)> done);
   // Passes on the status of each daemon as it comes, and at the end the nodes that are silent.
   void Ask(const std::vector<std::string>& nodes, absl::Duration timeout, bool latencies,
            std::function<void(const schedule::DaemonStatus&)> on_status,
            std::function<void(std::vector<std::string>)> done);
-  v1::NodeStats RowOf(const schedule::DaemonStatus& status, const Parts& parts) const;
+  v1::NodeStats RowOf(const schedule::DaemonStatus& status, const WantedStats& parts) const;
   // Adds what the node reported as a row, without decoding it; no row if it has gone. Returns its bytes, at least 1.
-  size_t AddReported(const std::string& node, const Parts& parts, v1::GetStatsReply* reply) const;
+  size_t AddReported(const std::string& node, const WantedStats& parts, v1::GetStatsReply* reply) const;
   static void HideJobs(const rpc::Principal& who, v1::NodeStats* row);
 
   coordinator::Coordinator* const coordinator_;
