@@ -331,6 +331,13 @@ class FakeDaemon final : public v1::NodeAdminService::Service {
     answer->set_node("n1");
     return grpc::Status::OK;
   }
+  grpc::Status BeginJob(grpc::ServerContext*, const v1::ChangeJobRequest*, v1::ChangeJobReply*) override {
+    return grpc::Status::OK;
+  }
+  grpc::Status EndJob(grpc::ServerContext*, const v1::ChangeJobRequest*, v1::ChangeJobReply* reply) override {
+    reply->set_clients(2);
+    return grpc::Status::OK;
+  }
 };
 
 class CopsectlTest : public ::testing::Test {
@@ -464,6 +471,8 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
                                                                {"node", "undrain", "n1"},
                                                                {"node", "remove", "n1"},
                                                                {"daemon", "status"},
+                                                               {"daemon", "begin-job", "slurm-7", "--user", "4242"},
+                                                               {"daemon", "end-job", "slurm-7", "--user", "4242"},
                                                                {"node", "drain", "n1", "--wait", "--why", "disk"},
                                                                {"team", "list"},
                                                                {"team", "wait", "7", "--state", "gone"},

@@ -133,13 +133,16 @@ absl::StatusOr<v1::ChangeJobRequest> JobOf(const Arguments& arguments) {
 absl::Status BeginJob(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::ChangeJobRequest request, JobOf(arguments));
   RETURN_IF_ERROR(context.client->Call(DaemonAdmin::BeginJob, request).status());
-  return context.Answer(Json{{"job", request.job()}, {"uid", request.uid()}, {"exclusive", request.exclusive()}}, "");
+  return context.Answer(Json{{"job", request.job()}, {"uid", request.uid()}, {"exclusive", request.exclusive()}},
+                        absl::StrCat("job ", request.job(), " of user ", request.uid(), " has begun\n"));
 }
 
 absl::Status EndJob(const Arguments& arguments, VerbContext& context) {
   ASSIGN_OR_RETURN(const v1::ChangeJobRequest request, JobOf(arguments));
   ASSIGN_OR_RETURN(const v1::ChangeJobReply reply, context.client->Call(DaemonAdmin::EndJob, request));
-  return context.Answer(Json{{"job", request.job()}, {"uid", request.uid()}, {"clients", reply.clients()}}, "");
+  return context.Answer(
+      Json{{"job", request.job()}, {"uid", request.uid()}, {"clients", reply.clients()}},
+      absl::StrCat("job ", request.job(), " of user ", request.uid(), " is ended (clients=", reply.clients(), ")\n"));
 }
 
 }  // namespace
@@ -248,14 +251,14 @@ std::vector<Verb> NodeVerbs() {
            .run = DaemonStatus},
           {.family = "daemon",
            .name = "begin-job",
-           .help = "tells the daemon that a job begins, as a prolog does; on its socket, or with a certificate",
+           .help = "tell the daemon that a job begins, as a prolog does; on its socket, or with a certificate",
            .positionals = {{.name = "job", .help = "the job, as `quota` shows it: slurm-17"}},
            .options = {{"user", "USER", "whose job it is: a name or an id"},
                        {"exclusive", "", "the job has the node for itself, and its user may have all"}},
            .run = BeginJob},
           {.family = "daemon",
            .name = "end-job",
-           .help = "ends all that the job holds there, as an epilog does",
+           .help = "end all that the job holds there, as an epilog does",
            .positionals = {{.name = "job", .help = "the job, as `quota` shows it"}},
            .options = {{"user", "USER", "whose job it is: a name or an id"}},
            .run = EndJob}};
