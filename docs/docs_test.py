@@ -62,7 +62,7 @@ class DocsTest(unittest.TestCase):
         commands = []
         for name, what in verbs:
             verb_help = output(copsectl, name, "--help")
-            members = re.findall(r"^  (\w+) ", verb_help.split("Verbs:")[1], flags=re.M) if "Verbs:" in verb_help else []
+            members = re.findall(r"^  ([\w-]+) ", verb_help.split("Verbs:")[1], flags=re.M) if "Verbs:" in verb_help else []
             self.assertEqual(members, what.split(", ") if members else [], name)
             commands += [[name, member] for member in members] or [[name]]
         for command in commands:

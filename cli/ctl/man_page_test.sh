@@ -26,6 +26,6 @@ while read -r verb; do
   for option in $("$1" $verb --help | sed -n 's/^  \(--[a-z-]*\).*/\1/p'); do
     grep -q -- "^$option" <<<"$section" || fail "it lacks an option (verb=$verb, option=$option)"
   done
-done < <("$1" help --all | sed -n 's/^copsectl \([a-z]*\( [a-z]*\)\?\).*:$/\1/p')
+done < <("$1" help --all | sed -n 's/^copsectl \([a-z]*\( [a-z-]*\)\?\).*:$/\1/p')
 [ "$verbs" -gt 40 ] || fail "verbs=$verbs"
 echo "$verbs verbs"

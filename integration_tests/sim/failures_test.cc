@@ -76,6 +76,9 @@ TEST(SimFormationTest, ANodeThatMissesTheCommitIsToldByItsNeighbors) {
   const auto cluster = MakeSimCluster();
   ASSERT_TRUE(cluster->Start({.nodes = 3}).ok());
   const CallArguments barrier{.collective = Collective::kBarrier};
+  // The first team of a node waits for its address, before anything is prepared.
+  const uint32_t warm = cluster->Launch(TeamPrograms("first", {0, 1, 2}, {barrier}, 1));
+  for (uint32_t p = warm; p < warm + 3; ++p) ASSERT_TRUE(cluster->AwaitEnd(p, absl::Seconds(8)).ok());
   const uint32_t first = cluster->Launch(TeamPrograms("missed", {0, 1, 2}, std::vector<CallArguments>(20, barrier), 1));
   ASSERT_TRUE(cluster->AwaitTeamPhase("missed", TeamPhase::kPreparing, absl::Seconds(1)).ok());
   cluster->Pass(absl::Microseconds(150));  // its answer is in flight
