@@ -106,6 +106,10 @@ class BootTest(MachinesTest):
             mounts = machine.must("cat", f"/proc/{pid}/mounts")
             self.assertRegex(mounts, r"(?m)^\S+ / \S+ ro,", unit)
 
+    def test_2_the_socket_of_prologs_is_the_operators(self):
+        for machine in self.machines:
+            self.assertEqual(machine.must("stat", "-c", "%G %a", "/run/copse/copsed.sock.admin").strip(), "copse-admin 660")
+
     def test_2_allreduce_by_the_abstract_socket(self):
         self.allreduce()
 
