@@ -845,6 +845,7 @@ TEST_F(CopsectlTest, WhatCannotBeWatched) {
   ExpectFailure({"stats", "--watch", "0"}, 2, "watch=0, limits=0.1 to 86400");
   ExpectFailure({"stats", "--watch", "1", "--histograms"}, 2, "--watch", "--histograms");
   ExpectFailure({"stats", "--raw", "--histograms"}, 2, "--raw", "--histograms");
+  ExpectFailure({"stats", "--histograms", "--collective", "barier"}, 2, "collective=barier", "names=barrier,bcast,");
 }
 
 TEST_F(CopsectlTest, LinesAreCutToTheTerminal) {

@@ -7,13 +7,17 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/histogram.h"
 #include "base/hostlist.h"
 #include "base/status_macros.h"
@@ -24,6 +28,7 @@
 #include "cli/command_line/table.h"
 #include "cli/ctl/verbs/selection.h"
 #include "cli/ctl/verbs/stats_summary.h"
+#include "collectives/collective.h"
 
 namespace copse::ctl {
 namespace {
@@ -113,6 +118,12 @@ absl::Status SelectTeam(const Arguments& arguments, VerbContext& context, v1::Ge
   return absl::OkStatus();
 }
 
+std::string CollectiveNames() {
+  std::vector<std::string_view> names;
+  for (const CollectiveTraits& traits : kCollectives) names.push_back(traits.name);
+  return absl::StrJoin(names, ",", [](std::string* out, std::string_view name) { out->append(name); });
+}
+
 // Drops the histograms of other collectives.
 void KeepCollective(const std::string& collective, v1::GetStatsReply* reply) {
   for (v1::NodeStats& stats : *reply->mutable_stats()) {
@@ -142,6 +153,10 @@ absl::Status Stats(const Arguments& arguments, VerbContext& context) {
     if (arguments.Has(option) && (!arguments.Has(kHistograms) || arguments.Has(kPlanner))) {
       return absl::InvalidArgumentError(absl::StrCat("--", option, " is for --histograms of daemons"));
     }
+  }
+  if (arguments.Has(kCollective) && !CollectiveFromName(arguments.Text(kCollective)).has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("--collective: none has this name (collective=",
+                                                   arguments.Text(kCollective), ", names=", CollectiveNames(), ")"));
   }
   if (arguments.Has(kPlanner)) return PlannerStats(arguments, context);
   v1::GetStatsRequest request;
