@@ -66,7 +66,7 @@ TEST(ControlSwarmTest, ManyDaemonsHaveReportedTheirCounters) {
   ASSERT_EQ(stats->stats_size(), 301);
   for (const v1::NodeStats& row : stats->stats()) {
     EXPECT_TRUE(row.has_age_s()) << row.node();
-    if (row.node() == cluster.NodeName(0)) EXPECT_GT(row.counters().at("loop.turns"), 0u);
+    EXPECT_TRUE(row.node() != cluster.NodeName(0) || row.counters().at("loop.turns") > 0) << row.node();
   }
 }
 
