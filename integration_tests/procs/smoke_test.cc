@@ -93,7 +93,9 @@ TEST_F(SmokeTest, NoDataPortIsOpenBeforeATeamHasAnEdgeToAnotherNode) {
   EXPECT_EQ(both(), kAdminOnly);
   scenario::ExpectAllSucceed(&cluster_, TeamPrograms("between", {0, 1}, {kBarrier, allreduce}, 1), kPatience);
   constexpr std::pair<size_t, size_t> kDataToo(2, 2);
-  if (std::getenv("UCX_TLS") == nullptr) EXPECT_EQ(both(), kDataToo);
+  if (std::getenv("UCX_TLS") == nullptr) {
+    EXPECT_EQ(both(), kDataToo);
+  }
 }
 
 TEST_F(SmokeTest, ARestartedDaemonHasANewIncarnationAndWorks) {
