@@ -254,7 +254,7 @@ void FakeSubTeams::AskForIds() {
   daemon_->Send(schedule::TeamIdsRequest{});
 }
 
-// Of each block the daemon uses a few: so a run comes to the end of a term.
+// The daemon uses a few ids of each block, so that a run comes to the end of a term.
 void FakeSubTeams::OnIds(const schedule::TeamIds& ids) {
   is_asked_ = false;
   const uint64_t used = 1 + world_->prng.Below(4);
