@@ -39,6 +39,18 @@ check_name() {
     fail 2 "$1: not a name of letters, digits and ._- ($1=$2, limit=127 characters)"
 }
 
+# check_hosts: --hosts has names and addresses. What looks like an IPv4 address has to be one.
+check_hosts() {
+  local host names octet='(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
+  [[ "$hosts" =~ ^[A-Za-z0-9.:-]+(,[A-Za-z0-9.:-]+)*$ ]] ||
+    fail 2 "--hosts: not names or addresses with commas between them (hosts=$hosts)"
+  IFS=, read -ra names <<<"$hosts"
+  for host in "${names[@]}"; do
+    [[ ! "$host" =~ ^[0-9.]+$ || "$host" =~ ^$octet\.$octet\.$octet\.$octet$ ]] ||
+      fail 2 "--hosts: neither a name nor an address (host=$host)"
+  done
+}
+
 # host_names: the extension's part for --hosts.
 host_names() {
   local host names=()
@@ -102,6 +114,7 @@ do_issue() {
   base=$dir/$role/$name
   [ ! -e "$base.pem" ] || fail 1 "has a certificate already; revoke it first ($role=$name, file=$base.pem)"
   mkdir -p "$dir/$role"
+  unfinished=("$base.key" "$base.csr" "$base.ext" "$base.pem")
   cat >"$base.ext" <<EXTENSIONS
 basicConstraints = critical,CA:FALSE
 keyUsage = critical,digitalSignature
@@ -113,6 +126,7 @@ EXTENSIONS
   run_openssl "$role" ca -batch -notext -config "$dir/openssl.cnf" -days "${days:-365}" -extfile "$base.ext" \
     -in "$base.csr" -out "$base.pem"
   rm -f "$base.csr" "$base.ext"
+  unfinished=()
   chmod 644 "$base.pem"
   echo "made $base.pem and $base.key"
 }
@@ -150,6 +164,9 @@ do_show() {
   done < <(sed 's/\t\t/\t-\t/' "$dir/index.txt")
 }
 
+# What is left of a certificate that could not be made.
+unfinished=()
+trap 'rm -f "${unfinished[@]}"' EXIT
 dir=${COPSE_CA_DIR:-./copse-ca}
 domain=copse
 days=""
@@ -176,8 +193,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ -z "$days" ] || [[ "$days" =~ ^[1-9][0-9]{0,4}$ ]] || fail 2 "--days: not a number of days (days=$days, limit=99999)"
-[ -z "$hosts" ] || [[ "$hosts" =~ ^[A-Za-z0-9.:-]+(,[A-Za-z0-9.:-]+)*$ ]] ||
-  fail 2 "--hosts: not names or addresses with commas between them (hosts=$hosts)"
+[ -z "$hosts" ] || check_hosts
 [ ${#words[@]} -gt 0 ] || fail 2 "no verb; try --help"
 verb=${words[0]}
 arguments=("${words[@]:1}")

@@ -61,6 +61,9 @@ names=$(openssl x509 -in "$COPSE_CA_DIR/viewer/web.pem" -noout -ext subjectAltNa
 [[ "$names" == *"URI:spiffe://site/viewer/web, DNS:head.site, IP Address:10.0.0.1"* ]] || fail "web has the names $names"
 verify "$COPSE_CA_DIR/viewer/web.pem" >/dev/null || fail "a certificate with hosts is not valid"
 expect 2 "hosts=a b" "$ca" viewer w2 --hosts "a b"
+expect 2 "host=300.1.1.1" "$ca" viewer w2 --hosts "n1,300.1.1.1"
+expect 1 "viewer: openssl" "$ca" viewer w2 --hosts "1:2"
+[ -z "$(find "$COPSE_CA_DIR/viewer" -name 'w2*')" ] || fail "something is left of what could not be made"
 
 expect 2 "node=../x" "$ca" node ../x
 expect 2 "verb=sing" "$ca" sing
