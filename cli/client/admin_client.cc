@@ -26,13 +26,13 @@ namespace {
 constexpr int kAnswerBytesMax = 256 << 20;
 constexpr int kConnectMsMax = 1000;
 
-// Returns null without files. Errors name the options.
-absl::StatusOr<std::shared_ptr<const rpc::Identity>> OpenIdentity(const config::TlsFiles& given) {
-  const absl::StatusOr<config::TlsFiles> files = config::CompleteTlsFiles(given, "");
+// Returns null without files. Errors name options, or keys.
+absl::StatusOr<std::shared_ptr<const rpc::Identity>> OpenIdentity(const AdminClientOptions& options) {
+  const absl::StatusOr<config::TlsFiles> files = config::CompleteTlsFiles(options.tls, "");
   if (files.ok() && !files->given()) return nullptr;
   absl::StatusOr<std::shared_ptr<const rpc::Identity>> identity =
       files.ok() ? rpc::Identity::Open(*files, {}) : files.status();
-  if (identity.ok()) return identity;
+  if (identity.ok() || options.by_keys) return identity;
   return absl::Status(
       identity.status().code(),
       absl::StrReplaceAll(
@@ -131,7 +131,7 @@ AdminClient::~AdminClient() = default;
 absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClientOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> endpoints, rpc::ParseAddresses(options.endpoint));
   ASSIGN_OR_RETURN(const std::vector<std::string> tokens, rpc::ReadTokenFile(options.token_file));
-  ASSIGN_OR_RETURN(std::shared_ptr<const rpc::Identity> identity, OpenIdentity(options.tls));
+  ASSIGN_OR_RETURN(std::shared_ptr<const rpc::Identity> identity, OpenIdentity(options));
   std::unique_ptr<AdminClient> client(
       new AdminClient(options, tokens.empty() ? "" : tokens.front(), endpoints, std::move(identity)));
   // The last one connected to is the one in use; all addresses are checked.
@@ -142,11 +142,12 @@ absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Create(const AdminClie
 }
 
 absl::Status AdminClient::Connect(const std::string& endpoint) {
-  const rpc::CredentialsFactory factory({.insecure = options_.insecure,
-                                         .identity = identity_,
-                                         .servers = {options_.server},
-                                         .identity_by = "--cert, --key and --cacert",
-                                         .insecure_by = "--insecure"});
+  const rpc::CredentialsFactory factory(
+      {.insecure = options_.insecure,
+       .identity = identity_,
+       .servers = {options_.server},
+       .identity_by = options_.by_keys ? "tls_cert, tls_key and tls_ca" : "--cert, --key and --cacert",
+       .insecure_by = options_.by_keys ? "insecure: true" : "--insecure"});
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials, factory.Channel(endpoint));
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // no proxy within the cluster's network

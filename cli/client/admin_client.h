@@ -42,6 +42,7 @@ struct AdminClientOptions {
   std::string token_file;          // empty: no token
   config::TlsFiles tls;            // none: no TLS
   std::string server = "planner";  // with TLS: the role that the server must have
+  bool by_keys = false;            // errors name keys of a configuration, not copsectl's options
   absl::Duration timeout = absl::Seconds(5);
 };
 

@@ -74,6 +74,7 @@ class Exporter(unittest.TestCase):
         self.fails(2, "--set", "listen=here", says="listen: not HOST:PORT (address=here)")
         self.fails(2, "--set", "daemon=nowhere", says="daemon: not HOST:PORT (address=nowhere)")
         self.fails(2, "--set", "tls_cert=/nonexistent", says="tls_key")
+        self.fails(1, "--set", "tls_cert=/nonexistent", "--set", "tls_key=/nonexistent", "--set", "tls_ca=/nonexistent", says="tls_")
         self.fails(1, "--set", f"listen={self.exporter[1]}", says=self.exporter[1])
 
     def test_it_ends_when_told_to(self):

@@ -88,6 +88,7 @@ absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& 
                                    .token_file = "",
                                    .tls = tls,
                                    .server = server == "daemon" ? "node" : server,
+                                   .by_keys = true,
                                    .timeout = kPatience});
 }
 
