@@ -172,7 +172,7 @@ class BootTest(MachinesTest):
         self.beta.must("systemctl", "stop", "copsed.service")
         self.beta.try_run("systemctl", "start", "--no-block", "copsed.service")
         until("four failures", lambda: int(self.beta.show("copsed", "NRestarts")) >= 4)
-        self.assertIn("data_listen", self.beta.must("journalctl", "--no-pager", "-u", "copsed"))
+        self.assertIn("data_listen", self.beta.must("journalctl", "--no-pager", "--priority=err", "-u", "copsed"))
         must("ip", "-n", "beta", "address", "add", f"{self.beta.address}/24", "dev", "beta0")
         until("readiness", lambda: self.beta.show("copsed", "ActiveState") == "active")
         self.await_nodes()

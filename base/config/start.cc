@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/config/start.h"
 
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,10 +10,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/process/journal_stream.h"
 #include "base/version.h"
 
 namespace copse::config {
 namespace {
+
+// Writes a line to standard error. Beside the log's records, the journal keeps it by `priority`, SD_ERR or SD_WARNING.
+void Say(const char* priority, const Config& config, const std::string& text) {
+  std::fprintf(stderr, "%s%s: %s\n", StderrIsJournal() ? priority : "", config.program().c_str(), text.c_str());
+}
 
 std::string HelpText(const ProgramDescription& description, const Config& config) {
   std::string out = absl::StrCat("usage: ", config.program(),
@@ -55,7 +62,7 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
   started.sources.file = description.default_file;
   bool check = false, print = false;
   const auto fail = [&](const std::string& text) {
-    std::fprintf(stderr, "%s: %s\n", config->program().c_str(), text.c_str());
+    Say(SD_ERR, *config, text);
     started.exit_code = kExitUsage;
     return started;
   };
@@ -108,10 +115,8 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
     started.exit_code = Fail(*config, status);
     return started;
   }
-  for (const std::string& name : config->unknown_variables()) {
-    std::fprintf(stderr, "%s: config: unknown key is ignored (environment=%s)\n", config->program().c_str(),
-                 name.c_str());
-  }
+  for (const std::string& name : config->unknown_variables())
+    Say(SD_WARNING, *config, absl::StrCat("config: unknown key is ignored (environment=", name, ")"));
   if (print) std::fputs(config->Print().c_str(), stdout);
   if (print || check) started.exit_code = kExitDone;
   if (description.read && (check || !print)) {
@@ -129,7 +134,7 @@ Started Start(int argc, char** argv, const ProgramDescription& description, Conf
 }
 
 int Fail(const Config& config, const absl::Status& status) {
-  std::fprintf(stderr, "%s: %s\n", config.program().c_str(), std::string(status.message()).c_str());
+  Say(SD_ERR, config, std::string(status.message()));
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 

@@ -51,10 +51,10 @@ struct Started {
 // the program's prefix that match no key.
 Started Start(int argc, char** argv, const ProgramDescription& description, Config* config);
 
-// Prints to standard error why a program cannot start, as "PROGRAM: what: why". Returns its exit code: kExitUsage for
-// INVALID_ARGUMENT, since a wrong text in the configuration stays wrong until it is changed; kExitFailed for errors
-// that may pass, such as a file, an interface or a port that is not there yet. The service manager restarts the program
-// only after the latter.
+// Prints to standard error why a program cannot start, as "PROGRAM: what: why"; to the journal, as an error. Returns
+// its exit code: kExitUsage for INVALID_ARGUMENT, since a wrong text in the configuration stays wrong until it is
+// changed; kExitFailed for errors that may pass, such as a file, an interface or a port that is not there yet. The
+// service manager restarts the program only after the latter.
 int Fail(const Config& config, const absl::Status& status);
 
 }  // namespace copse::config

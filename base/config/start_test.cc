@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/config/start.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,6 +22,7 @@ struct Fixture {
   Config config{"copsed", {{.name = "listen", .default_text = "a", .comment = "Where."}}};
   std::string out, err;
   int reads = 0;
+  bool in_journal = false;
   absl::Status bad = absl::InvalidArgumentError("listen: bad (listen=bad)");
 
   Started Run(std::vector<std::string> arguments) {
@@ -25,6 +30,9 @@ struct Fixture {
     for (std::string& argument : arguments) argv.push_back(argument.data());
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
+    struct stat status = {};
+    EXPECT_EQ(fstat(STDERR_FILENO, &status), 0);
+    if (in_journal) setenv("JOURNAL_STREAM", absl::StrCat(status.st_dev, ":", status.st_ino).c_str(), 1);
     Started started =
         Start(static_cast<int>(argv.size()), argv.data(),
               {.summary = "Does things.",
@@ -135,6 +143,21 @@ TEST(StartTest, ErrorsAreOneLineAndTwo) {
   EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(file=/nonexistent/y\\)\n"));
   EXPECT_EQ(f.Run({"--set", "foo=1"}).exit_code, 2);
   EXPECT_THAT(f.err, MatchesRegex("copsed: [^\n]*\\(key=foo, flag=--set\\)\n"));
+}
+
+// The journal takes "<3>" before a line for its priority, an error.
+TEST(StartTest, ErrorsHaveTheirPriorityInTheJournal) {
+  Fixture f;
+  f.in_journal = true;
+  EXPECT_EQ(f.Run({"--wat"}).exit_code, 2);
+  EXPECT_THAT(f.err, MatchesRegex("<3>copsed: [^\n]*\\(argument=--wat\\)\n"));
+  EXPECT_EQ(f.Run({"--set=listen=bad"}).exit_code, 2);
+  EXPECT_THAT(f.err, MatchesRegex("<3>copsed: [^\n]*\\(listen=bad\\)\n"));
+  setenv("COPSED_LISTN", "b", 1);
+  EXPECT_EQ(f.Run({"--check-config"}).exit_code, 0);
+  EXPECT_THAT(f.err, MatchesRegex("<4>copsed: [^\n]*\\(environment=COPSED_LISTN\\)\n"));
+  unsetenv("COPSED_LISTN");
+  unsetenv("JOURNAL_STREAM");
 }
 
 TEST(StartTest, NamesVariablesThatAreNoKeys) {

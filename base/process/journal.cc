@@ -2,19 +2,17 @@
 #include "base/process/journal.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <syslog.h>
 #include <systemd/sd-journal.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/process/journal_stream.h"
 #include "base/string_view.h"
 
 namespace copse {
@@ -47,13 +45,6 @@ bool Send(LogLevel level, std::string_view text, const LogSubject& subject) {
 }
 
 }  // namespace
-
-bool StderrIsJournal() {
-  const char* const stream = getenv("JOURNAL_STREAM");
-  struct stat status = {};
-  return stream != nullptr && fstat(STDERR_FILENO, &status) == 0 &&
-         stream == absl::StrCat(status.st_dev, ":", status.st_ino);
-}
 
 void LogToJournal() {
   if (StderrIsJournal()) SetLogJournal(Send);

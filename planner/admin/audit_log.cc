@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "base/process/journal.h"
+#include "base/process/journal_stream.h"
 
 namespace copse::planner {
 namespace {
