@@ -16,6 +16,14 @@ namespace {
 constexpr size_t kRequestCharactersMax = 256;
 constexpr size_t kRequestBytesMax = 4096;  // longer ones are not written as text at all
 
+// A file's content is nobody's business but its reader's: it may be a key that was given by mistake.
+class WithoutContents : public google::protobuf::TextFormat::FastFieldValuePrinter {
+ public:
+  void PrintBytes(const std::string& value, google::protobuf::TextFormat::BaseTextGenerator* out) const override {
+    out->PrintString(absl::StrCat("(", value.size(), " bytes)"));
+  }
+};
+
 std::string ResultOf(const absl::Status& result) {
   return result.ok() ? "OK" : absl::StatusCodeToString(result.code());
 }
@@ -27,6 +35,7 @@ std::string DescribeRequest(const google::protobuf::Message& request) {
   if (bytes > kRequestBytesMax) return absl::StrCat("(", bytes, " bytes)");
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
+  printer.SetDefaultFieldValuePrinter(new WithoutContents);  // the printer's from now on
   std::string text;
   printer.PrintToString(request, &text);
   if (!text.empty() && text.back() == ' ') text.pop_back();

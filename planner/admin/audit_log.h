@@ -25,7 +25,8 @@ struct AuditRecord {
   absl::Duration duration;
 };
 
-// Returns a request as one line of text, without line breaks. A long one is cut, and its bytes are counted.
+// Returns a request as one line of text, without line breaks. A long one is cut, and its bytes are counted. Fields of
+// type bytes are counted only.
 std::string DescribeRequest(const google::protobuf::Message& request);
 
 // Returns the line that the log has for a record: "audit: operator/alice has called DrainNode ...".

@@ -37,6 +37,14 @@ TEST(AuditLogTest, LongRequestsAreCut) {
   EXPECT_EQ(DescribeRequest(request), "(100004 bytes)");
 }
 
+// Also of a call that fails: somebody may name a key's file instead of a topology's.
+TEST(AuditLogTest, ContentsOfFilesAreCountedOnly) {
+  v1::ImportTopologyRequest request;
+  request.mutable_source()->set_file("planner.key");
+  request.mutable_source()->set_text("secret");
+  EXPECT_EQ(DescribeRequest(request), "source { file: \"planner.key\" text: (6 bytes) }");
+}
+
 TEST(AuditLogTest, TheLastRecordsAreKept) {
   AuditLog log("/file");
   for (size_t i = 0; i < AuditLog::kRecordsMax + 5; ++i) log.Add({.who = absl::StrCat(i)});
