@@ -36,11 +36,19 @@ std::string NotConverted(absl::string_view text) {
   return absl::StrCat("not a number that it takes (argument=", parts.first, ", value=", parts.second, ")");
 }
 
+// Returns what CLI11's "once was given a disallowed flag override" says in our words; other texts of its class as they
+// are.
+std::string Mismatched(absl::string_view text) {
+  if (!absl::ConsumeSuffix(&text, " was given a disallowed flag override")) return OneLine(std::string(text));
+  return absl::StrCat("it takes no value (argument=", text.size() == 1 ? "-" : "--", text, ")");
+}
+
 }  // namespace
 
 void SetUp(CLI::App* app, const std::string& name, const std::string& footer, size_t column_width) {
   app->name(name);
   app->footer(footer);
+  app->option_defaults()->disable_flag_override();  // subcommands inherit it
   app->set_help_flag("-h,--help", "print this");
   app->set_version_flag("--version", kVersion, "print the version");
   app->get_formatter()->label("SUBCOMMAND", "VERB");
@@ -78,6 +86,8 @@ absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std:
     return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "unexpected argument"));
   } catch (const CLI::ConversionError& error) {
     return UsageError(NotConverted(error.what()));
+  } catch (const CLI::ArgumentMismatch& error) {
+    return UsageError(Mismatched(error.what()));
   } catch (const CLI::Error& error) {
     return UsageError(OneLine(error.what()));
   }

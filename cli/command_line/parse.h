@@ -15,7 +15,8 @@
 namespace copse::cli {
 
 // Sets the program's name, --help, --version and the format of its help, whose first column has `column_width`
-// characters. `footer` ends the help.
+// characters. `footer` ends the help. Flags that are added afterwards take no value (--once=3), unless they say so
+// (disable_flag_override(false)).
 void SetUp(CLI::App* app, const std::string& name, const std::string& footer, size_t column_width);
 
 // Adds the option -w of programs that write a table or JSON; only "table" and "json" are accepted. `*format` must

@@ -63,6 +63,7 @@ TEST(VerbParserTest, MistakesAreOneLineThatNamesThem) {
   EXPECT_THAT(Parse({"node", "show", "n1", "cores", "extra"}), FailsWith(kInvalid, "usage", "argument=extra"));
   EXPECT_THAT(Parse({"--siez", "3", "node", "list"}), FailsWith(kInvalid, "usage", "argument=--siez"));
   EXPECT_THAT(Parse({"node", "list", "--frobnicate"}), FailsWith(kInvalid, "usage", "argument=--frobnicate"));
+  EXPECT_THAT(Parse({"node", "list", "--all=3"}), FailsWith(kInvalid, "usage", "argument=--all"));
 }
 
 TEST(VerbParserTest, HelpAndVersionAreAnswers) {

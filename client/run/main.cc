@@ -98,7 +98,8 @@ absl::StatusOr<std::optional<std::string>> ParseCommandLine(Words arguments, Opt
                "start a planner here and a daemon on each node for this job, which end with it");
   app.add_flag("--stats", options->stats,
                "at its end rank 0 prints what was offloaded, what not and why, times, and a verdict; --stats=json: as "
-               "one line of JSON");
+               "one line of JSON")
+      ->disable_flag_override(false);
   app.add_option("--stats-file", options->stats_file, "rank 0 writes these as JSON to a file on its node")
       ->option_text("FILE");
   app.add_option("--offload", options->offload,
