@@ -90,7 +90,8 @@ void AddAnswer(const Part& part, const std::vector<Verb>& verbs, AdminClient* cl
 void AddConfiguration(const std::string& path, size_t number, Bundle* bundle) {
   const std::string name = absl::StrCat("config-", number);
   const std::optional<std::string> text = ReadFile(path, kConfigBytesMax);
-  if (!text.has_value()) return bundle->AddError(name, absl::StrCat("cannot read the file (file=", path, ")"));
+  if (!text.has_value())
+    return bundle->AddError(name, absl::StrCat("cannot read the file: ", strerror(errno), " (file=", path, ")"));
   if (text->size() > kConfigBytesMax) {
     return bundle->AddError(
         name, absl::StrCat("the file is too large (file=", path, ", limit=", FormatBytes(kConfigBytesMax), ")"));

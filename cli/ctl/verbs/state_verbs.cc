@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +17,8 @@ absl::Status Save(const Arguments& arguments, VerbContext& context) {
   const std::string path = arguments.Text("file");
   ASSIGN_OR_RETURN(const v1::SaveStateReply reply, context.client->Call(PlannerAdmin::SaveState, {}));
   if (!WriteFile(path, reply.file())) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot write the file (file=", path, ")"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot write the file: ", strerror(errno), " (file=", path, ")"));
   }
   return context.Answer(Json{{"ok", true},
                              {"file", path},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ctl/verbs/verbs.h"
 
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -25,7 +27,9 @@ constexpr size_t kTextBytesMax = size_t{60} << 20;
 // Reads a whole file, or standard input if `path` is "-".
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::optional<std::string> text = ReadFile(path, kTextBytesMax, /*or_input=*/true);
-  if (!text.has_value()) return absl::InvalidArgumentError(absl::StrCat("cannot read the file (file=", path, ")"));
+  if (!text.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read the file: ", strerror(errno), " (file=", path, ")"));
+  }
   if (text->size() <= kTextBytesMax) return *std::move(text);
   return absl::InvalidArgumentError(
       absl::StrCat("the file is too large (file=", path, ", limit=", FormatBytes(kTextBytesMax), ")"));
