@@ -283,6 +283,26 @@ class SiteTest(MachinesTest):
         self.head.must("copse-slurm", "follow")
         self.assertNotIn("draining", self.ctl("node", "list"))
 
+    def test_5_a_canceled_job_with_daemons_of_its_own_leaves_nothing(self):
+        def left(machine):
+            return set(machine.must("find", "/tmp", "/dev/shm", "/run", "-user", "alice").splitlines())
+
+        def processes(machine):
+            return machine.try_run("pgrep", "--euid", "alice", "--list-name").stdout
+
+        before = {machine: left(machine) for machine in self.machines}
+        job = subprocess.Popen(
+            self.head.by("alice", "copse-run", "--daemons", "srun", "-Q", "-N4", "-n8", "/usr/local/bin/allreduces", "600",
+                         PATH="/usr/bin:/bin", HOME="/tmp"),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        until("its daemons", lambda: all("copsed" in processes(machine) for machine in self.machines))
+        self.alice("scancel", "--user=alice")
+        said, _ = job.communicate(timeout=PATIENCE_S)
+        self.assertNotEqual(job.returncode, 0, said)
+        for machine in self.machines:
+            until(f"{machine.name} without the job's processes", lambda m=machine: not processes(m))
+            self.assertEqual(left(machine), before[machine], machine.name)
+
     def version_of(self, machine):
         return machine.must("dpkg-query", "--showformat=${Version}", "--show", "copse-daemon")
 
