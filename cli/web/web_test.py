@@ -84,7 +84,7 @@ class Web(unittest.TestCase):
 
 class MetricsTest(Web):
 
-    def test_metrics_are_what_copsectl_shows_and_what_the_page_lists(self):
+    def test_metrics_are_what_copsectl_shows_and_what_the_pages_list(self):
         until("a node that is ready", lambda: self.metrics().get('copse_nodes{state="ready"}') == "1")
         shown = self.metrics()
         status = self.copsectl("planner", "status")
@@ -94,8 +94,16 @@ class MetricsTest(Web):
         self.assertEqual(shown["copse_planner_leader"], "1")
         self.assertIn(f'copse_planner_info{{version="{status["version"]}"}}', shown)
         with open("docs/reference/metrics.md", encoding="utf-8") as page:
-            listed = set(re.findall(r"^\| `(copse_\w+)`", page.read(), re.MULTILINE))
-        self.assertLessEqual({re.sub("_seconds_(bucket|count|sum)$", "_seconds", name.split("{")[0]) for name in shown}, listed)
+            listed = set(re.findall(r"`(copse_\w+)`", page.read()))
+        with open("docs/reference/instruments.md", encoding="utf-8") as page:
+            described = set(re.findall(r"`([\w.]+)`", page.read()))
+        stems = set()
+        for counter in self.copsectl("stats", "--planner")[0]["counters"]:
+            family, _, last = counter.rpartition(".")
+            self.assertTrue({counter, f".{last}", f"{family}.STATE"} & described, counter)
+            stems.add(re.sub("_(at_)?(us|ms|s)$", "", f"copse_{counter.replace('.', '_')}"))
+        for name in {re.sub("_seconds_(bucket|count|sum)$", "_seconds", name.split("{")[0]) for name in shown} - listed:
+            self.assertIn(re.sub("(_timestamp)?_seconds(_total)?$|_total$", "", name), stems)
         if shutil.which("promtool"):
             subprocess.run(["promtool", "check", "metrics"], input=self.get("/metrics")[1], text=True, check=True)
 
