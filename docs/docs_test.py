@@ -57,35 +57,25 @@ class DocsTest(unittest.TestCase):
             rows = set(re.findall(r"^\| `(\w+)` \|", section, flags=re.M))
             self.assertEqual(rows, {key for _, key in keys}, program)
 
-    def test_every_verb_and_option_of_copsectl_is_described(self):
+    def test_every_verb_of_copsectl_is_described(self):
         page = read("reference/copsectl.md")
         copsectl = PROGRAMS[2]
-        program_help = output(copsectl, "--help")
-        options = re.findall(r"(--[a-z-]+)", program_help.split("Verbs:")[0])
-        verbs = re.findall(r"^  (\w+)  +(.*)$", program_help.split("Verbs:")[1], flags=re.M)
+        verbs = re.findall(r"^  (\w+)  +(.*)$", output(copsectl, "--help").split("Verbs:")[1], flags=re.M)
         self.assertGreater(len(verbs), 5)
-        commands = []
         for name, what in verbs:
             verb_help = output(copsectl, name, "--help")
             members = re.findall(r"^  ([\w-]+) ", verb_help.split("Verbs:")[1], flags=re.M) if "Verbs:" in verb_help else []
             self.assertEqual(members, what.split(", ") if members else [], name)
-            commands += [[name, member] for member in members] or [[name]]
-        for command in commands:
-            self.assertIn(f"`{' '.join(command)}", page)
-            options += re.findall(r"(--[a-z-]+)", output(copsectl, *command, "--help").split("Exit codes")[0])
-        for option in set(options) - {"--help", "--version"}:
-            self.assertIn(f"{option}", page)
+            for command in [f"{name} {member}" for member in members] or [name]:
+                self.assertIn(f"`{command}", page)
 
-    def test_every_verb_and_option_of_copse_sim_is_described(self):
+    def test_every_verb_of_copse_sim_has_a_section(self):
         page = read("reference/copse-sim.md")
         copse_sim = PROGRAMS[3]
         verbs = re.findall(r"^  (\w+)  +", output(copse_sim, "--help").split("Verbs:")[1], flags=re.M)
         self.assertGreater(len(verbs), 4)
         for verb in verbs:
             self.assertRegex(page, rf"(?m)^## .*`{verb}")
-            for option in re.findall(r"(--[a-z-]+)", output(copse_sim, verb, "--help").split("Options:")[1]):
-                if option != "--help":
-                    self.assertIn(option, page, verb)
 
     def test_links_lead_somewhere(self):
         texts = {}
