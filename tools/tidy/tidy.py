@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 # Folders whose packages need no purpose of their own in docs/ARCHITECTURE.md.
-FOLDERS_WITHOUT_PURPOSE = re.compile(r"^third_party/bazel(/|$)|(^|/)(fixture|testdata)(/|$)")
+FOLDERS_WITHOUT_PURPOSE = re.compile(r"^third_party/bazel(/|$)|(^|/)(fixture|testdata|testing)(/|$)")
 
 CXX = (".cc", ".h", ".c")
 CODE = CXX + (".py", ".sh", ".bzl", ".proto", ".lds", ".f90", ".bash", ".s", ".S")

@@ -30,6 +30,7 @@ class TidyRulesTest(unittest.TestCase):
         self.none("folders", "a/BUILD", "", others=row)
         self.none("folders", "BUILD", "", others=row)
         self.none("folders", "tools/x/fixture/inner/BUILD", "", others=row)
+        self.none("folders", "a/testing/BUILD", "", others=row)
         self.one("folders", "a/b/BUILD", "", others=row)
         self.one("folders", "empty/BUILD", "", others=row)
         self.one("folders", "a/BUILD", "")
