@@ -91,6 +91,7 @@ TEST(MetricsTest, EveryCounterHasAValidNameAndThePageListsWhatIsNotMadeByItsRule
 TEST(MetricsTest, NamesFollowThePagesRule) {
   EXPECT_EQ(MetricNameOf("queue.oldest_us").name, "copse_queue_oldest_seconds");
   EXPECT_EQ(MetricNameOf("loop.cpu_us").name, "copse_loop_cpu_seconds_total");
+  EXPECT_EQ(MetricNameOf("early.pending_bytes").name, "copse_early_pending_bytes_total");  // of all calls so far
   EXPECT_EQ(MetricNameOf("store.failing_ms").name, "copse_store_failing_seconds");
   EXPECT_EQ(MetricNameOf("process.uptime_s").name, "copse_process_uptime_seconds");
   EXPECT_EQ(MetricNameOf("process.clock_at_ms").name, "copse_process_clock_timestamp_seconds");
