@@ -28,9 +28,9 @@ absl::Status CheckDescriptor(const Port& port, const Descriptor& descriptor) {
         return absl::InvalidArgumentError(absl::StrCat("edge ", descriptor.edge, " does not exist"));
       }
       uint64_t call = 0;
-      if (port.has_calls() && !port.CallInWindow(descriptor.sequence, &call)) {
+      if (port.has_calls() && !port.calls().Find(descriptor.sequence, &call)) {
         return absl::InvalidArgumentError(absl::StrCat("sequence ", descriptor.sequence, " is outside the window [",
-                                                       port.finished(), ", +", port.options().slots, ")"));
+                                                       port.calls().finished(), ", +", port.options().slots, ")"));
       }
       RETURN_IF_ERROR(
           CheckAtMost("bytes", descriptor.bytes, descriptor.op == OpCode::kSend ? kMpPayloadBytes : kPutBytesMax));
@@ -79,7 +79,7 @@ absl::Status CheckAtMost(const char* what, uint64_t value, uint64_t limit) {
 }
 
 absl::Status CheckCounter(const Port& port, CounterIndex counter) {
-  const uint32_t count = port.counter_count();
+  const uint32_t count = port.calls().counter_count();
   if (counter >= count) {
     return absl::InvalidArgumentError(absl::StrCat("counter ", counter, " (limit ", count, ")"));
   }
@@ -87,13 +87,13 @@ absl::Status CheckCounter(const Port& port, CounterIndex counter) {
 }
 
 absl::Status CheckInWindow(const Port& port, CallSeq seq) {
-  if (port.InWindow(seq.value())) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [", port.finished(),
-                                                 ", +", port.options().slots, "), or over"));
+  if (port.calls().Has(seq.value())) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("call ", seq.value(), " is outside the window [",
+                                                 port.calls().finished(), ", +", port.options().slots, "), or over"));
 }
 
 absl::Status CheckNotOver(const Port& port, uint32_t slot) {
-  if (!port.slot(slot).finished) return absl::OkStatus();
+  if (!port.calls().slot(slot).finished) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the call in slot ", slot, " is over"));
 }
 
@@ -101,7 +101,7 @@ uint32_t SlotOf(const Port& port, const Trigger& trigger, absl::Span<const Descr
   if (!port.has_calls()) return port.options().slots;
   if (trigger.counter != kNoCounter) return trigger.counter / port.options().counters_per_slot;
   for (const Descriptor& descriptor : descriptors) {
-    if (descriptor.op <= OpCode::kGet) return port.SlotOf(descriptor.sequence);
+    if (descriptor.op <= OpCode::kGet) return port.calls().SlotOf(descriptor.sequence);
   }
   for (const Descriptor& descriptor : descriptors) {
     if (descriptor.counter != kNoCounter) return descriptor.counter / port.options().counters_per_slot;

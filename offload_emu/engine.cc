@@ -198,8 +198,8 @@ absl::Status Engine::Count(PortId id, CounterIndex counter, uint64_t success, ui
 CounterValue Engine::ReadCounter(PortId id, CounterIndex index) const {
   Port* port = ports_.Find(id);
   if (port == nullptr || !CheckCounter(*port, index).ok()) return {};
-  if (port->slot(index / port->options().counters_per_slot).block == nullptr) return {};
-  const Counter& counter = port->counter(index);
+  if (port->calls().slot(index / port->options().counters_per_slot).block == nullptr) return {};
+  const Counter& counter = port->calls().counter(index);
   return {counter.success, counter.failure};
 }
 
@@ -217,14 +217,14 @@ absl::Status Engine::FinishCall(PortId id, CallSeq seq) {
   Port* port = ports_.Find(id);
   if (port == nullptr) return NoSuchPort(id);
   RETURN_IF_ERROR(CheckInWindow(*port, seq));
-  const uint32_t slot = port->SlotOf(seq.value());
+  const uint32_t slot = port->calls().SlotOf(seq.value());
   runner_.DropSequences(port, slot);
   port->DropGets(slot);
   if (!port->Finish(seq.value())) return absl::OkStatus();
   for (uint32_t i = 0; i < port->edge_count(); ++i) {
     Edge* edge = port->edge(i);
     if (edge == nullptr) continue;
-    if (edge->credit.ReportDue(port->finished())) sender_.MarkDue(edge);
+    if (edge->credit.ReportDue(port->calls().finished())) sender_.MarkDue(edge);
     if (!edge->waiting.empty() && edge->gets_outstanding < kGetsPerEdgeMax) sender_.WakeWaiting(edge);
   }
   return absl::OkStatus();
@@ -298,7 +298,7 @@ absl::Status Engine::SendControl(Incarnation peer, uint16_t type, absl::Span<con
 
 CallSeq Engine::Finished(PortId id) const {
   const Port* port = ports_.Find(id);
-  return CallSeq(port == nullptr ? 0 : port->finished());
+  return CallSeq(port == nullptr ? 0 : port->calls().finished());
 }
 
 bool Engine::PopPacket(PortId id, MpPacket* packet, uint32_t* payload_bytes) {

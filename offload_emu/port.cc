@@ -6,12 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "offload_emu/counter.h"
 
 namespace copse::emu {
 namespace {
-
-// Limits the counter blocks kept for the next calls; two are kept in any case. A block takes a few KB.
-constexpr uint64_t kFreeBlockBytesMax = 16 * 1024;
 
 // A get's number combines its index in gets_ with a count of that index's uses, so that a late reply finds no get.
 constexpr uint32_t kGetPlaceBits = 16;
@@ -25,12 +23,11 @@ uint64_t Port::ReservedBytes(const PortOptions& options) {
 
 Port::Port(PortId id, uint64_t owner, const PortOptions& options, PortSink* sink, BufferPool* pool)
     : id_(id),
-      owner_(owner),
       options_(options),
       sink_(sink),
-      pool_(pool),
       has_calls_(options.mpq_entries == 0 || options.cell_bytes > 0),
-      slots_(options.slots + 1),
+      cells_(pool, owner, options.cell_bytes),
+      calls_(options.slots, options.counters_per_slot, options.edges),
       mpq_(options.mpq_entries) {}
 
 Port::~Port() {
@@ -55,14 +52,6 @@ RegionIndex Port::CellRegion(uint32_t edge, uint32_t slot) const {
 
 RegionIndex Port::ScratchRegion(uint32_t slot) const { return CellRegion(options_.edges, slot); }
 
-uint8_t* Port::InCell(Cell* cell, uint64_t offset, uint64_t bytes) {
-  if (bytes > options_.cell_bytes || offset > options_.cell_bytes - bytes) return nullptr;
-  const uint64_t end = offset + bytes;
-  if (cell->buffer.bytes < end) pool_->Grow(&cell->buffer, std::max(end, cell_hint_), owner_);
-  cell->used = std::max(cell->used, end);
-  return cell->buffer.data + offset;
-}
-
 uint8_t* Port::Resolve(const MemoryRef& ref, uint64_t bytes, bool write) {
   if (ref.region < options_.regions) {
     if (ref.region >= regions_.size()) return nullptr;
@@ -74,11 +63,11 @@ uint8_t* Port::Resolve(const MemoryRef& ref, uint64_t bytes, bool write) {
   if (ref.region >= region_count() || options_.cell_bytes == 0) return nullptr;
   const uint32_t index = (ref.region - options_.regions) / options_.slots;
   const uint32_t at = (ref.region - options_.regions) % options_.slots;
-  if (index == options_.edges) return InCell(&slots_[at].scratch, ref.offset, bytes);
+  if (index == options_.edges) return cells_.At(&calls_.slot(at).scratch, ref.offset, bytes);
   Edge* of = edge(index);
   if (of == nullptr) return nullptr;
   if (of->cells == nullptr) of->cells = std::make_unique<Cell[]>(options_.slots);
-  return InCell(&of->cells[at], ref.offset, bytes);
+  return cells_.At(&of->cells[at], ref.offset, bytes);
 }
 
 uint32_t Port::FreeEdge() const {
@@ -100,69 +89,29 @@ void Port::RemoveEdge(uint32_t index) {
   if (of == nullptr) return;
   CHECK(of->waiting.empty());
   while (PendingGet* get = FirstGetOf(index)) RemoveGet(get);
-  for (uint32_t i = 0; of->cells != nullptr && i < options_.slots; ++i) ReleaseCell(&of->cells[i]);
-  // The next edge with this number has sent nothing yet.
-  for (uint32_t i = 0; i < options_.slots; ++i) {
-    if (slots_[i].block != nullptr) slots_[i].block->ForgetEdge(index);
-  }
+  for (uint32_t i = 0; of->cells != nullptr && i < options_.slots; ++i) cells_.Release(&of->cells[i]);
+  calls_.ForgetEdge(index);  // the next edge with this number has sent nothing yet
   edges_[index].reset();
 }
 
-bool Port::CallInWindow(uint16_t sequence, uint64_t* call) const {
-  const uint16_t ahead = static_cast<uint16_t>(sequence - static_cast<uint16_t>(finished_));
-  *call = finished_ + ahead;
-  return ahead < options_.slots && !slots_[SlotOf(*call)].finished;
-}
-
-CounterBlock& Port::Block(uint32_t slot) {
-  std::unique_ptr<CounterBlock>& block = slots_[slot].block;
-  if (block != nullptr) return *block;
-  if (free_blocks_.empty()) {
-    block = std::make_unique<CounterBlock>(options_.counters_per_slot, options_.edges);
-  } else {
-    block = std::move(free_blocks_.back());
-    free_blocks_.pop_back();
-  }
-  return *block;
-}
-
-void Port::ReleaseCell(Cell* cell) {
-  if (cell->buffer.data == nullptr) return;
-  cell_hint_ = cell->used;
-  pool_->Release(&cell->buffer, owner_);
-  cell->used = 0;
-}
-
 void Port::ReleaseSlot(uint32_t index) {
-  CallSlot& slot = slots_[index];
-  CHECK(slot.sequences.front() == nullptr);
-  ReleaseCell(&slot.scratch);
+  cells_.Release(&calls_.slot(index).scratch);
   for (const std::unique_ptr<Edge>& edge : edges_) {
-    if (edge != nullptr && edge->cells != nullptr) ReleaseCell(&edge->cells[index]);
+    if (edge != nullptr && edge->cells != nullptr) cells_.Release(&edge->cells[index]);
   }
-  slot.hash_expected = false;
-  if (slot.block == nullptr) return;
-  const uint64_t block_bytes = CounterBlock::BytesFor(options_.counters_per_slot, options_.edges);
-  if (free_blocks_.size() < std::max<uint64_t>(2, kFreeBlockBytesMax / block_bytes)) {
-    slot.block->Clear();
-    free_blocks_.push_back(std::move(slot.block));
-  }
-  slot.block.reset();
+  calls_.Clear(index);
 }
 
 bool Port::Finish(uint64_t call) {
-  ReleaseSlot(SlotOf(call));
-  slots_[SlotOf(call)].finished = true;
-  const uint64_t before = finished_;
-  while (slots_[SlotOf(finished_)].finished) slots_[SlotOf(finished_++)].finished = false;
-  return finished_ != before;
+  ReleaseSlot(calls_.SlotOf(call));
+  return calls_.Finish(call);
 }
 
 uint64_t Port::CheckInvariants() const {
   uint32_t sequences = 0, events = 0;
   uint64_t waiting = 0, listed = 0;
-  for (uint32_t index = 0; index < slots_.size(); ++index) {
-    const CallSlot& slot = slots_[index];
+  for (uint32_t index = 0; index < calls_.slots().size(); ++index) {
+    const CallSlot& slot = calls_.slot(index);
     CHECK(!slot.finished || slot.sequences.front() == nullptr);  // a call that is over runs nothing
     for (const Sequence* s = slot.sequences.front(); s != nullptr; s = s->slot_next) {
       CHECK(s->port == this);
@@ -190,7 +139,7 @@ uint64_t Port::CheckInvariants() const {
   CHECK_EQ(events_armed, events);
   CHECK_LE(events, options_.eq_entries);
   // The prefix of finished calls ends where one is not finished.
-  CHECK(!has_calls_ || !slots_[SlotOf(finished_)].finished);
+  CHECK(!has_calls_ || calls_.Has(calls_.finished()));
   for (uint32_t index = 0; index < edge_count(); ++index) {
     const Edge* const edge = edges_[index].get();
     if (edge == nullptr) continue;

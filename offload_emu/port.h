@@ -8,13 +8,14 @@
 #include <memory>
 #include <vector>
 
-#include "offload_emu/counter.h"
+#include "offload_emu/cell_memory.h"
 #include "offload_emu/credit.h"
 #include "offload_emu/memory_owner.h"
 #include "offload_emu/mpq.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/ready_queue.h"
 #include "offload_emu/sequence.h"
+#include "offload_emu/slot_window.h"
 
 namespace copse::emu {
 
@@ -81,12 +82,6 @@ struct GetRequest {
 
 // Limits one edge's unanswered requests. Each side respects it, so more of them are a peer's error.
 inline constexpr uint32_t kGetsPerEdgeMax = 16;
-
-// A Cell is an edge's eager buffer in one slot, or a slot's scratch region. It is allocated on first use.
-struct Cell {
-  PoolBuffer buffer;
-  uint64_t used = 0;  // bytes from the start to the end of the farthest access
-};
 
 // An Edge connects a port with one neighbor, in both directions.
 struct Edge {
@@ -160,35 +155,8 @@ class Port {
   void RemoveEdge(uint32_t index);
 
   // --- Calls ---
-  uint32_t SlotOf(uint64_t call) const { return static_cast<uint32_t>(call & (options_.slots - 1)); }
-  uint64_t finished() const { return finished_; }
-  bool InWindow(uint64_t call) const {
-    return call >= finished_ && call - finished_ < options_.slots && !slots_[SlotOf(call)].finished;
-  }
-  // Finds the call of the window whose number modulo 2^16 is `sequence`; returns false if there is none, or it is
-  // over.
-  bool CallInWindow(uint16_t sequence, uint64_t* call) const;
-
-  struct CallSlot {
-    std::unique_ptr<CounterBlock> block;
-    SlotList sequences;
-    Cell scratch;
-    uint16_t hash = 0;
-    bool hash_expected = false;
-    bool finished = false;  // finished out of order: not in the prefix yet
-  };
-  // Slot options().slots has the sequences that belong to no call.
-  CallSlot& slot(uint32_t index) { return slots_[index]; }
-  const CallSlot& slot(uint32_t index) const { return slots_[index]; }
-  // Returns the call of the window to which `slot` belongs.
-  uint64_t CallOfSlot(uint32_t slot) const { return finished_ + ((slot - finished_) & (options_.slots - 1)); }
-  // Returns the slot's counters, which are made if it has none yet.
-  CounterBlock& Block(uint32_t slot);
-  uint32_t counter_count() const { return options_.slots * options_.counters_per_slot; }
-  Counter& counter(CounterIndex index) {
-    return Block(index / options_.counters_per_slot).counter(index % options_.counters_per_slot);
-  }
-
+  SlotWindow& calls() { return calls_; }
+  const SlotWindow& calls() const { return calls_; }
   // Releases the slot's eager buffers, scratch, counters and hash. Precondition: its sequences were dropped.
   void ReleaseSlot(uint32_t slot);
   // Releases the slot of `call`, which is in the window, and marks the call as over. Returns true if the prefix grew.
@@ -216,21 +184,14 @@ class Port {
   uint32_t trace_first_call = 0;
 
  private:
-  uint8_t* InCell(Cell* cell, uint64_t offset, uint64_t bytes);
-  void ReleaseCell(Cell* cell);
-
   const PortId id_;
-  const uint64_t owner_;  // identifies the port's buffers in the pool
   const PortOptions options_;
   PortSink* const sink_;
-  BufferPool* const pool_;
   const bool has_calls_;
   std::vector<BoundRegion> regions_;
   std::vector<std::unique_ptr<Edge>> edges_;
-  std::vector<CallSlot> slots_;  // plus one for sequences that belong to no call
-  std::vector<std::unique_ptr<CounterBlock>> free_blocks_;
-  uint64_t finished_ = 0;
-  uint64_t cell_hint_ = 0;  // bytes used of the buffer released last; new ones begin with this size
+  CellMemory cells_;
+  SlotWindow calls_;
   std::vector<PendingGet> gets_;
   MiniPacketQueue mpq_;
 };

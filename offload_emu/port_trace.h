@@ -32,7 +32,7 @@ class PortTrace {
   void Work(TraceKind kind, const Sequence& sequence, uint32_t peer, uint64_t bytes) const {
     if (ring_ == nullptr) return;
     const Port& port = *sequence.port;
-    Record(port, port.CallOfSlot(sequence.slot),
+    Record(port, port.calls().CallOf(sequence.slot),
            {.kind = kind, .subject = port.id().index, .peer = peer, .bytes = static_cast<uint32_t>(bytes)});
   }
 

@@ -122,7 +122,7 @@ void RecordReceiver::OnRecord(Incarnation from, const Record& record, const uint
     return;
   }
   if (static_cast<RecordKind>(record.kind) <= RecordKind::kPut) {
-    parts_.sender->trace().Record(*edge->port, NearestCall(edge->port->finished(), record.header.sequence),
+    parts_.sender->trace().Record(*edge->port, NearestCall(edge->port->calls().finished(), record.header.sequence),
                                   {.kind = TraceKind::kPacketReceived,
                                    .flags = static_cast<uint8_t>((record.flags & kRecordError) != 0 ? kTraceFailed : 0),
                                    .phase = static_cast<uint16_t>(record.counter),
@@ -130,14 +130,14 @@ void RecordReceiver::OnRecord(Incarnation from, const Record& record, const uint
                                    .peer = TraceTag(from),
                                    .bytes = record.bytes});
   }
-  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->finished()))
+  if (edge->port->has_calls() && edge->credit.Heard(record.credit, edge->port->calls().finished()))
     parts_.sender->WakeWaiting(edge);
   switch (static_cast<RecordKind>(record.kind)) {
     case RecordKind::kCredit:
       return;
     case RecordKind::kCreditAsk:
-      edge->credit.Asked(NearestCall(edge->port->finished(), record.header.sequence));
-      if (edge->credit.ReportDue(edge->port->finished())) parts_.sender->MarkDue(edge);
+      edge->credit.Asked(NearestCall(edge->port->calls().finished(), record.header.sequence));
+      if (edge->credit.ReportDue(edge->port->calls().finished())) parts_.sender->MarkDue(edge);
       return;
     case RecordKind::kGet:
       return OnRequest(edge, record);
@@ -304,23 +304,23 @@ void RecordReceiver::ReportMismatches() {
 
 absl::Status RecordReceiver::ExpectArrivals(Port* port, CallSeq seq, absl::Span<const Arrival> arrivals) {
   RETURN_IF_ERROR(CheckInWindow(*port, seq));
-  const uint32_t at = port->SlotOf(seq.value());
-  if (port->slot(at).hash_expected) {
+  const uint32_t at = port->calls().SlotOf(seq.value());
+  if (port->calls().slot(at).hash_expected) {
     return absl::FailedPreconditionError(absl::StrCat("call ", seq.value(), " has a hash already"));
   }
   for (const Arrival& arrival : arrivals) {
     if (arrival.edge < port->options().edges) continue;
     return absl::InvalidArgumentError(absl::StrCat("edge ", arrival.edge, " (limit ", port->options().edges, ")"));
   }
-  port->Block(at).Await(arrivals);
+  port->calls().Block(at).Await(arrivals);
   return absl::OkStatus();
 }
 
 absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) {
   RETURN_IF_ERROR(CheckInWindow(*port, seq));
   const PortId id = port->id();
-  const uint32_t at = port->SlotOf(seq.value());
-  Port::CallSlot& slot = port->slot(at);
+  const uint32_t at = port->calls().SlotOf(seq.value());
+  CallSlot& slot = port->calls().slot(at);
   if (slot.hash_expected) {
     if (slot.hash == hash) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -332,7 +332,9 @@ absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) 
   const CounterBlock& block = *slot.block;
   for (const Mismatch& mismatch : TakeEarly(port, at, static_cast<uint16_t>(seq.value()))) {
     // A report before may have closed the port, or finished the call.
-    if (parts_.ports->Find(id) != port || port->slot(at).block.get() != &block || !port->InWindow(seq.value())) break;
+    if (parts_.ports->Find(id) != port || port->calls().slot(at).block.get() != &block ||
+        !port->calls().Has(seq.value()))
+      break;
     Report(port, mismatch);
   }
   return absl::OkStatus();
@@ -340,8 +342,8 @@ absl::Status RecordReceiver::ExpectHash(Port* port, CallSeq seq, uint16_t hash) 
 
 std::vector<RecordReceiver::Mismatch> RecordReceiver::TakeEarly(Port* port, uint32_t at, uint16_t sequence) {
   std::vector<Mismatch> mismatches;
-  CounterBlock& block = *port->slot(at).block;
-  const uint16_t hash = port->slot(at).hash;
+  CounterBlock& block = *port->calls().slot(at).block;
+  const uint16_t hash = port->calls().slot(at).hash;
   const auto note = [&](CounterBlock::EdgeState& state, const Mismatch& mismatch) {
     ++stats_->dropped_mismatch;
     if (!std::exchange(state.mismatch_reported, true)) mismatches.push_back(mismatch);
@@ -379,7 +381,7 @@ void RecordReceiver::CountArrival(Port* port, uint32_t slot, const Arrival& arri
 void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_t* payload) {
   Port* port = edge->port;
   uint64_t call = 0;
-  if (!port->CallInWindow(record.header.sequence, &call)) {
+  if (!port->calls().Find(record.header.sequence, &call)) {
     ++stats_->dropped_window;
     return;
   }
@@ -389,11 +391,11 @@ void RecordReceiver::OnCallRecord(Edge* edge, const Record& record, const uint8_
     ++stats_->dropped_malformed;
     return;
   }
-  const uint32_t slot = port->SlotOf(call);
-  CounterBlock& block = port->Block(slot);
+  const uint32_t slot = port->calls().SlotOf(call);
+  CounterBlock& block = port->calls().Block(slot);
   CounterBlock::EdgeState& state = block.edge(edge->index);
-  const bool expected = port->slot(slot).hash_expected;
-  if (expected && record.header.hash != port->slot(slot).hash) {
+  const bool expected = port->calls().slot(slot).hash_expected;
+  if (expected && record.header.hash != port->calls().slot(slot).hash) {
     return OnMismatch(port, &state,
                       {.port = port->id(),
                        .sequence = record.header.sequence,

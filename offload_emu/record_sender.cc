@@ -65,7 +65,7 @@ bool RecordSender::MaySend(Edge* edge, const Descriptor& descriptor) {
   if (edge->remote == kNoLabel || IsFull(*edge, is_get ? 0 : descriptor.bytes)) return false;
   if (is_get) return edge->gets_outstanding < kGetsPerEdgeMax;
   if (!edge->port->has_calls()) return true;
-  const uint64_t call = NearestCall(edge->port->finished(), descriptor.sequence);
+  const uint64_t call = NearestCall(edge->port->calls().finished(), descriptor.sequence);
   if (edge->credit.MaySend(call)) return true;
   if (edge->credit.Stall(call)) {
     ++stats_->credit_stalls;
@@ -102,8 +102,9 @@ Record RecordSender::RecordFor(Edge* edge, RecordKind kind, MpHeader header) {
   record.header = header;
   record.header.label = static_cast<uint32_t>(edge->remote);
   record.kind = static_cast<uint8_t>(kind);
-  if (kind < RecordKind::kCredit && edge->credit.HasGrown(edge->port->finished())) ++stats_->credits_piggybacked;
-  record.credit = edge->credit.Report(edge->port->finished());
+  if (kind < RecordKind::kCredit && edge->credit.HasGrown(edge->port->calls().finished()))
+    ++stats_->credits_piggybacked;
+  record.credit = edge->credit.Report(edge->port->calls().finished());
   return record;
 }
 
@@ -177,7 +178,7 @@ void RecordSender::SendDue(Edge* edge) {
     AppendRecord(edge, RecordFor(edge, RecordKind::kCreditAsk, {.label = 0, .sequence = call, .hash = 0}), 0);
     ++stats_->credit_asks;
   }
-  if (edge->credit.ReportDue(port->finished())) {
+  if (edge->credit.ReportDue(port->calls().finished())) {
     AppendRecord(edge, RecordFor(edge, RecordKind::kCredit, {}), 0);
     ++stats_->credits_sent;
   }

@@ -46,7 +46,7 @@ void SequenceRunner::Arm(Port* port, uint32_t slot, const Trigger& trigger, absl
   sequence->threshold = trigger.threshold;
   sequence->priority = trigger.priority;
   sequence->events = static_cast<uint8_t>(EventCount(descriptors));
-  port->slot(slot).sequences.PushBack(sequence);
+  port->calls().slot(slot).sequences.PushBack(sequence);
   ++port->sequences_used;
   port->events_armed += sequence->events;
   ++stats_->sequences_posted;
@@ -54,7 +54,7 @@ void SequenceRunner::Arm(Port* port, uint32_t slot, const Trigger& trigger, absl
     MakeReady(sequence);
     return;
   }
-  SequenceList& armed = port->counter(trigger.counter).armed;
+  SequenceList& armed = port->calls().counter(trigger.counter).armed;
   Sequence* place = armed.back();
   while (place != nullptr && place->threshold > trigger.threshold) place = place->previous;
   armed.InsertAfter(place, sequence);
@@ -68,18 +68,18 @@ void SequenceRunner::ArmLanding(Sequence* sequence) {
                                   [](const Descriptor& descriptor) { return (descriptor.options & kOptionLand) != 0; });
   if (first == descriptors.end()) return;
   Port* port = sequence->port;
-  sequence->lands = port->Block(sequence->slot).AddLanding(first->remote_counter, sequence);
+  sequence->lands = port->calls().Block(sequence->slot).AddLanding(first->remote_counter, sequence);
 }
 
 // Excludes the sequence from direct placement.
 void SequenceRunner::DropLanding(Sequence* sequence) {
   if (!sequence->lands) return;
-  sequence->port->Block(sequence->slot).RemoveLanding(sequence);
+  sequence->port->calls().Block(sequence->slot).RemoveLanding(sequence);
   sequence->lands = false;
 }
 
 void SequenceRunner::Count(Port* port, CounterIndex index, uint64_t success, uint64_t failure) {
-  Counter& counter = port->counter(index);
+  Counter& counter = port->calls().counter(index);
   counter.success += success;
   counter.failure += failure;
   while (Sequence* sequence = counter.armed.front()) {
@@ -89,7 +89,7 @@ void SequenceRunner::Count(Port* port, CounterIndex index, uint64_t success, uin
     sequence->failed = counter.failure > 0;
     if (trace().ring() != nullptr) {
       const uint32_t slot = index / port->options().counters_per_slot;
-      trace().Record(*port, port->CallOfSlot(slot),
+      trace().Record(*port, port->calls().CallOf(slot),
                      {.kind = TraceKind::kTriggerFired,
                       .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
                       .phase = static_cast<uint16_t>(index % port->options().counters_per_slot),
@@ -154,7 +154,7 @@ uint64_t SequenceRunner::RunSequence(Sequence* sequence, uint64_t allowance_byte
 void SequenceRunner::FreeSequence(Sequence* sequence) {
   if (!sequence->dropped) {
     Port* port = sequence->port;
-    port->slot(sequence->slot).sequences.Remove(sequence);
+    port->calls().slot(sequence->slot).sequences.Remove(sequence);
     --port->sequences_used;
     port->events_armed -= sequence->events;
   }
@@ -275,7 +275,7 @@ SequenceRunner::StepOutcome SequenceRunner::RunTransfer(Sequence* sequence, cons
     ++stats_->packets_forwarded;
     stats_->bytes_forwarded += record.bytes;
   }
-  trace().Record(*port, NearestCall(port->finished(), descriptor.sequence),
+  trace().Record(*port, NearestCall(port->calls().finished(), descriptor.sequence),
                  {.kind = TraceKind::kPacketSent,
                   .flags = static_cast<uint8_t>(sequence->failed ? kTraceFailed : 0),
                   .phase = static_cast<uint16_t>(record.counter),
@@ -376,13 +376,13 @@ SequenceRunner::StepOutcome SequenceRunner::RunCopyList(Sequence* sequence, cons
 
 void SequenceRunner::DropSequence(Sequence* sequence) {
   Port* port = sequence->port;
-  port->slot(sequence->slot).sequences.Remove(sequence);
+  port->calls().slot(sequence->slot).sequences.Remove(sequence);
   --port->sequences_used;
   port->events_armed -= sequence->events;
   switch (sequence->state) {
     case SequenceState::kArmed:
       DropLanding(sequence);
-      port->counter(sequence->counter).armed.Remove(sequence);
+      port->calls().counter(sequence->counter).armed.Remove(sequence);
       break;
     case SequenceState::kReady:
       ready_->Remove(port->job, sequence);
@@ -400,7 +400,7 @@ void SequenceRunner::DropSequence(Sequence* sequence) {
 }
 
 void SequenceRunner::DropSequences(Port* port, uint32_t slot) {
-  while (Sequence* sequence = port->slot(slot).sequences.front()) DropSequence(sequence);
+  while (Sequence* sequence = port->calls().slot(slot).sequences.front()) DropSequence(sequence);
 }
 
 }  // namespace copse::emu
