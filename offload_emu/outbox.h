@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
+#include "offload_emu/frame_queues.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/transport.h"
@@ -19,21 +19,14 @@ namespace copse::emu {
 
 FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from, Incarnation to);
 
-// A Sender is the job that a record belongs to, and its weight among the jobs that share the way to a peer.
-struct Sender {
-  uint32_t job = 0;
-  uint32_t weight = 1;
-};
-
-// An Outbox gathers records until Flush, and keeps frames that the transport does not take yet. Each job has a queue
-// for its short records and one for its long ones; the queues take turns, so none waits for another one's frames. Long
+// An Outbox gathers records until Flush, and keeps frames that the transport does not take yet, in FrameQueues. Long
 // are records that have a frame of their own; while frames wait, those too whose frame would not be a short one.
 // `*pool` must outlive it. An empty outbox holds no buffers. Thread-compatible.
 class Outbox {
  public:
-  // Senders wait at this number of frames, without control frames that have a place of their own. A queue with less
-  // than its part of them goes on. Records of credit may exceed it.
-  static constexpr size_t kFramesMax = 16;
+  // Senders wait at this number of frames, without control frames that have a place of their own. Records of credit may
+  // exceed it.
+  static constexpr size_t kFramesMax = FrameQueues::kFramesMax;
   // Limits the control frames with a place of their own (kAhead, kBehind). Those that must not be lost exist once per
   // kind and team at a time.
   static constexpr size_t kControlsMax = 4096;
@@ -45,10 +38,10 @@ class Outbox {
 
   bool empty() const { return frame_count() == 0; }
   // Returns whether the job must not append a record with so much payload now.
-  bool full(uint32_t job, uint32_t payload_bytes) const;
+  bool full(uint32_t job, uint32_t payload_bytes) const { return queues_.full(job, IsLong(payload_bytes)); }
   // Returns whether there is a job that must not append anything of one kind.
-  bool has_full() const;
-  size_t frame_count() const { return data_frames_ + ahead_.size() + behind_.size(); }
+  bool has_full() const { return queues_.has_full(); }
+  size_t frame_count() const { return queues_.frame_count() + ahead_.size() + behind_.size(); }
 
   // Records share a frame up to this size: a frame of many segments cannot be forwarded before all of them have
   // arrived. A longer record has a frame of its own.
@@ -73,49 +66,21 @@ class Outbox {
   void Clear();
 
  private:
-  struct Frame {
-    PoolBuffer buffer;
-    uint32_t bytes = 0;  // header included
-    uint16_t count = 0;
-    FrameKind kind = FrameKind::kData;
-    uint64_t number = 0;  // frames are numbered in the order of their beginning
-  };
-  // The short or long frames of one job.
-  struct JobQueue {
-    Sender sender;
-    bool is_long = false;
-    uint64_t credit = 0;        // bytes that it may send in its turn
-    std::vector<Frame> frames;  // in order of sending; records may be added to the last one
-  };
-  // Empty queues are kept up to this number of queues, for their memory.
-  static constexpr size_t kQueuesKept = 4;
-
-  size_t Find(uint32_t job, bool is_long) const;  // queues_.size(): there is none
-  JobQueue& QueueFor(const Sender& sender, bool is_long);
-  bool full(const JobQueue& queue) const;
   bool IsLong(uint32_t payload_bytes) const;
   uint32_t BatchBytesMax(bool is_long) const {
     return is_congested_ && !is_long ? kShortFrameBytesMax : kBatchBytesMax;
   }
-  Frame& FrameFor(JobQueue* queue, uint32_t bytes);
-  void Add(JobQueue* queue, const Frame& frame);
-  absl::Status Send(Transport* transport, Frame* frame, bool behind, SentFrames* sent);
+  QueuedFrame& FrameFor(FrameQueues::Queue* queue, uint32_t bytes);
+  absl::Status Send(Transport* transport, QueuedFrame* frame, bool behind, SentFrames* sent);
   absl::Status FlushAll(Transport* transport, SentFrames* sent);
   absl::Status FlushControls(Transport* transport, bool behind, SentFrames* sent);
-  // Returns whether the queue has sent, and has more to send. RESOURCE_EXHAUSTED: a frame was refused.
-  absl::StatusOr<bool> TakeTurn(JobQueue* queue, Transport* transport, SentFrames* sent);
-  void DropEmptyQueues();
-  bool IsBehindAll(const Frame& frame) const;
 
   const Incarnation self_;
   const Incarnation peer_;
   BufferPool* const pool_;
-  std::vector<JobQueue> queues_;
-  size_t turn_ = 0;  // the queue that sends next
-  size_t data_frames_ = 0;
-  bool is_congested_ = false;  // the last Flush has left frames
-  uint64_t next_number_ = 0;
-  std::vector<Frame> ahead_, behind_;  // control frames
+  FrameQueues queues_;
+  bool is_congested_ = false;                // the last Flush has left frames
+  std::vector<QueuedFrame> ahead_, behind_;  // control frames
 };
 
 }  // namespace copse::emu
