@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cstring>
@@ -25,15 +24,6 @@ constexpr size_t kHandshakeBytesMax = 64 * 1024;
 constexpr int kReadsMax = 4;
 // What is left of a message is moved if there is less room behind it than this, so that a read brings some messages.
 constexpr size_t kRoomMin = ReadBuffer::kBytes / 2;
-// So many pieces are written at once: a few frames, each of which has three.
-constexpr size_t kPartsMax = 16;
-// A buffer that was larger than this is given back when it is empty.
-constexpr size_t kIdleBufferBytesMax = 4096;
-
-void Shrink(std::vector<uint8_t>* buffer) {
-  buffer->clear();
-  if (buffer->capacity() > kIdleBufferBytesMax) std::vector<uint8_t>().swap(*buffer);
-}
 
 }  // namespace
 
@@ -61,10 +51,8 @@ void SealedStream::Close(const absl::Status& why) {
   state_ = State::kClosed;
   why_ = why;
   fd_.reset();
-  Shrink(&out_);
+  out_.Clear();
   ForgetUnread();
-  pieces_.clear();
-  written_ = first_piece_ = backlog_ = lent_ = 0;
 }
 
 void SealedStream::Advance() {
@@ -106,7 +94,7 @@ void SealedStream::Handshake() {
     }
   }
   const std::string output = handshake_->TakeOutput();
-  if (!output.empty()) std::memcpy(Append(output.size()), output.data(), output.size());
+  if (!output.empty()) std::memcpy(out_.Append(output.size()), output.data(), output.size());
   Write();
   if (!failed.ok()) return Close(failed);
   if (!closed() && handshake_->done()) BeginFrames();
@@ -120,24 +108,12 @@ void SealedStream::BeginFrames() {
   state_ = State::kOpen;
 }
 
-uint8_t* SealedStream::Append(size_t bytes) {
-  const size_t begin = out_.size();
-  out_.resize(begin + bytes);
-  backlog_ += bytes;
-  if (first_piece_ < pieces_.size() && pieces_.back().lent == nullptr) {
-    pieces_.back().bytes += bytes;
-  } else {
-    pieces_.push_back({.bytes = bytes});
-  }
-  return out_.data() + begin;
-}
-
 // Appends the sealed header of a message with so much payload, and room for `more_bytes`, which is returned.
 uint8_t* SealedStream::AppendHeader(WireHeader header, size_t payload_bytes, size_t more_bytes) {
   CHECK(is_open());
   header.version = kWireVersion;
   header.bytes = static_cast<uint32_t>(payload_bytes);
-  uint8_t* const place = Append(kSealedHeaderBytes + more_bytes);
+  uint8_t* const place = out_.Append(kSealedHeaderBytes + more_bytes);
   sealer_->Seal(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(&header), sizeof(header)), place,
                 place + sizeof(header));
   return place + kSealedHeaderBytes;
@@ -160,57 +136,14 @@ void SealedStream::PutLent(WireHeader header, absl::Span<const uint8_t> payload)
   CHECK(!payload.empty());
   header.flags = 0;
   AppendHeader(header, payload.size(), 0);
-  pieces_.push_back({.lent = payload.data(), .bytes = payload.size()});
-  backlog_ += payload.size();
-  ++lent_;
-  sealer_->Sign(payload, Append(kTagBytes));
+  out_.AppendLent(payload);
+  sealer_->Sign(payload, out_.Append(kTagBytes));
 }
 
 void SealedStream::Write() {
-  while (!closed() && backlog_ > 0) {
-    iovec parts[kPartsMax];
-    msghdr message{};
-    message.msg_iov = parts;
-    const uint8_t* own = out_.data() + written_;
-    size_t room = packet_bytes_max_;
-    for (size_t i = first_piece_; i < pieces_.size() && message.msg_iovlen < kPartsMax && room > 0; ++i) {
-      const Piece& piece = pieces_[i];
-      const size_t part = std::min(piece.bytes, room);
-      parts[message.msg_iovlen++] = {const_cast<uint8_t*>(piece.lent != nullptr ? piece.lent : own), part};
-      if (piece.lent == nullptr) own += piece.bytes;
-      room -= part;
-    }
-    // The end of a record ends a packet.
-    const int end = packet_bytes_max_ == kUnlimited ? 0 : MSG_EOR;
-    const ssize_t bytes = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | end);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0 && errno == EAGAIN) return;
-    if (bytes < 0) return Close(absl::UnavailableError(absl::StrCat("send: ", std::strerror(errno))));
-    Written(static_cast<size_t>(bytes));
-  }
-}
-
-void SealedStream::Written(size_t bytes) {
-  backlog_ -= bytes;
-  taken_ += bytes;
-  while (bytes > 0) {
-    Piece& piece = pieces_[first_piece_];
-    const size_t part = std::min(bytes, piece.bytes);
-    bytes -= part;
-    piece.bytes -= part;
-    if (piece.lent != nullptr) {
-      piece.lent += part;
-    } else {
-      written_ += part;
-    }
-    if (piece.bytes > 0) return;
-    lent_ -= piece.lent != nullptr ? 1 : 0;
-    ++first_piece_;
-  }
-  if (backlog_ > 0) return;
-  Shrink(&out_);
-  pieces_.clear();
-  written_ = first_piece_ = 0;
+  if (closed()) return;
+  const absl::Status written = out_.WriteTo(fd_.get());
+  if (!written.ok()) Close(written);
 }
 
 bool SealedStream::OpenHeader(absl::Span<uint8_t> input) {
@@ -294,7 +227,7 @@ void SealedStream::Hold(ReadBuffer* buffer) {
   held_ = buffer;
   std::copy(kept_.begin(), kept_.end(), buffer->memory.get());
   held_unread_ = {buffer->memory.get(), kept_.size()};
-  Shrink(&kept_);
+  ClearAndShrink(&kept_);
 }
 
 void SealedStream::LeaveBuffer() {
@@ -306,7 +239,7 @@ void SealedStream::LeaveBuffer() {
 void SealedStream::ForgetUnread() {
   if (held_ != nullptr) held_->holder = nullptr;
   held_ = nullptr;
-  Shrink(&kept_);
+  ClearAndShrink(&kept_);
 }
 
 void SealedStream::TakeUnread(Taker take) {

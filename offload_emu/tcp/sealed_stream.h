@@ -19,6 +19,7 @@
 #include "offload_emu/tcp/socket_address.h"
 #include "offload_emu/tcp/tls_handshake.h"
 #include "offload_emu/tcp/wire_format.h"
+#include "offload_emu/tcp/write_queue.h"
 
 namespace copse::emu {
 
@@ -65,14 +66,13 @@ class SealedStream {
   // The same for a payload that is not copied: it must stay as it is until it is not counted by lent() any more.
   void PutLent(WireHeader header, absl::Span<const uint8_t> payload);
   // Returns the number of payloads that were lent and that the socket has not taken in whole; 0 if it is closed.
-  size_t lent() const { return lent_; }
+  size_t lent() const { return out_.lent(); }
   // Returns the number of bytes that were put and that the socket has not taken.
-  size_t backlog() const { return backlog_; }
+  size_t backlog() const { return out_.backlog(); }
   // Returns the number of bytes that the socket has taken so far.
-  uint64_t taken() const { return taken_; }
-  // From now on at most so many bytes leave as one packet of the kernel's, which it cuts by itself when it is sent;
-  // such a packet is what others wait for at least.
-  void SetPacketBytesMax(size_t bytes) { packet_bytes_max_ = bytes; }
+  uint64_t taken() const { return out_.taken(); }
+  // See WriteQueue.
+  void SetPacketBytesMax(size_t bytes) { out_.SetPacketBytesMax(bytes); }
   // Writes as much as the socket takes.
   void Write();
   bool wants_write() const { return state_ == State::kConnecting || backlog() > 0; }
@@ -88,23 +88,13 @@ class SealedStream {
 
  private:
   enum class State : uint8_t { kConnecting, kHandshake, kOpen, kClosed };
-  static constexpr size_t kUnlimited = SIZE_MAX;
   static constexpr size_t kSealedHeaderBytes = sizeof(WireHeader) + kTagBytes;
 
   SealedStream(UniqueFd fd, State state, std::shared_ptr<const TlsIdentity> identity, bool is_server);
 
-  // A Piece is the next bytes to be written: of out_, or lent.
-  struct Piece {
-    const uint8_t* lent = nullptr;  // null: they are out_'s
-    size_t bytes = 0;
-  };
-
   void Handshake();
   void BeginFrames();
-  // Appends `bytes` to out_, and returns where they are.
-  uint8_t* Append(size_t bytes);
   uint8_t* AppendHeader(WireHeader header, size_t payload_bytes, size_t more_bytes);
-  void Written(size_t bytes);
   // Takes messages from `input`, and returns the number of bytes that were consumed.
   size_t TakeMessages(absl::Span<uint8_t> input, Taker take);
   // Opens the header at the beginning of `input`; closes the stream if it is not the peer's.
@@ -133,14 +123,7 @@ class SealedStream {
   std::optional<FrameCipher> sealer_;
   std::optional<FrameCipher> opener_;
 
-  std::vector<uint8_t> out_;  // bytes to be written, of which the first `written_` were
-  size_t written_ = 0;
-  std::vector<Piece> pieces_;  // to be written, from number `first_piece_` on
-  size_t first_piece_ = 0;
-  size_t backlog_ = 0;  // the pieces' bytes
-  size_t lent_ = 0;
-  uint64_t taken_ = 0;
-  size_t packet_bytes_max_ = kUnlimited;
+  WriteQueue out_;
   // Bytes that were read and not consumed are in the buffer that this stream holds; else in kept_.
   ReadBuffer* held_ = nullptr;
   absl::Span<uint8_t> held_unread_;
