@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "offload_emu/frame_inbox.h"
 #include "offload_emu/packet.h"
+#include "offload_emu/ucx/send_buffers.h"
 #include "offload_emu/ucx/ucx_status.h"
 #include "offload_emu/ucx/ucx_worker.h"
 
@@ -23,7 +24,6 @@ namespace copse::emu {
 namespace {
 
 constexpr unsigned kFrameMessageId = 1;
-constexpr uint32_t kSmallFrameBytesMax = 512;  // most frames are one or a few mini-packets
 constexpr int kCloseRoundsMax = 100'000;
 
 // A worker address carries a checksum, since UCX trusts its bytes.
@@ -72,21 +72,12 @@ class UcxTransport::Impl {
     absl::Status why;
     void* close_request = nullptr;  // set while it is closing
   };
-  // A SendBuffer holds a frame, which follows it in memory, until UCX has sent it.
-  struct SendBuffer {
-    SendBuffer* next = nullptr;
-    Endpoint* endpoint = nullptr;
-    uint32_t capacity = 0;
-    uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
-  };
 
   static void OnError(void* argument, ucp_ep_h handle, ucs_status_t status);
   static void OnSent(void* request, ucs_status_t status, void* user_data);
   static ucs_status_t OnMessage(void* argument, const void* header, size_t header_length, void* data, size_t length,
                                 const ucp_am_recv_param_t* param);
 
-  SendBuffer* TakeBuffer(uint32_t bytes);
-  void ReturnBuffer(SendBuffer* buffer);
   void Fail(Endpoint* endpoint, const absl::Status& why);
   void Close(std::unique_ptr<Endpoint> endpoint);
   bool ReapClosed();
@@ -101,8 +92,7 @@ class UcxTransport::Impl {
   std::vector<std::unique_ptr<Endpoint>> closing_;
   bool failures_pending_ = false;
   std::vector<Incarnation> failed_;  // ReportFailures' scratch list
-  SendBuffer* small_ = nullptr;      // free buffers
-  SendBuffer* large_ = nullptr;
+  SendBuffers buffers_;
   TransportSink* progressing_ = nullptr;  // receives frames: set while UCX runs
   FrameInbox inbox_;
   FrameInbox delivering_;
@@ -116,13 +106,6 @@ UcxTransport::Impl::~Impl() {
   for (int i = 0; i < kCloseRoundsMax && (!closing_.empty() || outstanding_ > 0); ++i) {
     ucp_worker_progress(worker_->get());
     ReapClosed();
-  }
-  for (SendBuffer* head : {small_, large_}) {
-    while (head != nullptr) {
-      SendBuffer* next = head->next;
-      ::operator delete(head);
-      head = next;
-    }
   }
 }
 
@@ -213,32 +196,13 @@ void UcxTransport::Impl::OnError(void* argument, ucp_ep_h /*handle*/, ucs_status
                                                     ucs_status_string(status))));
 }
 
-UcxTransport::Impl::SendBuffer* UcxTransport::Impl::TakeBuffer(uint32_t bytes) {
-  const uint32_t capacity = bytes <= kSmallFrameBytesMax ? kSmallFrameBytesMax : kFrameBytesMax;
-  SendBuffer*& free = capacity == kSmallFrameBytesMax ? small_ : large_;
-  if (free != nullptr) {
-    SendBuffer* buffer = free;
-    free = buffer->next;
-    return buffer;
-  }
-  SendBuffer* buffer = new (::operator new(sizeof(SendBuffer) + capacity)) SendBuffer;
-  buffer->capacity = capacity;
-  return buffer;
-}
-
-void UcxTransport::Impl::ReturnBuffer(SendBuffer* buffer) {
-  SendBuffer*& free = buffer->capacity == kSmallFrameBytesMax ? small_ : large_;
-  buffer->next = free;
-  free = buffer;
-}
-
 void UcxTransport::Impl::OnSent(void* request, ucs_status_t /*status*/, void* user_data) {
   // A failed send is a failure of its endpoint, which OnError reports.
   SendBuffer* buffer = static_cast<SendBuffer*>(user_data);
-  Impl* transport = buffer->endpoint->transport;
-  --buffer->endpoint->outstanding;
-  --transport->outstanding_;
-  transport->ReturnBuffer(buffer);
+  Endpoint* endpoint = static_cast<Endpoint*>(buffer->user);
+  --endpoint->outstanding;
+  --endpoint->transport->outstanding_;
+  endpoint->transport->buffers_.Return(buffer);
   ucp_request_free(request);
 }
 
@@ -257,12 +221,12 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
   }
   const uint32_t bytes = static_cast<uint32_t>(head.size() + body.size());
   CHECK_LE(bytes, kFrameBytesMax);
-  SendBuffer* buffer = TakeBuffer(bytes);
-  buffer->endpoint = endpoint;
+  SendBuffer* buffer = buffers_.Take(bytes);
+  buffer->user = endpoint;
   if (!head.empty()) std::memcpy(buffer->data(), head.data(), head.size());
   if (!body.empty()) std::memcpy(buffer->data() + head.size(), body.data(), body.size());
   if (AnyMemoryLost() && IsMemoryLost(body.data(), body.size())) {
-    ReturnBuffer(buffer);
+    buffers_.Return(buffer);
     return absl::DataLossError(absl::StrCat(body.size(), " bytes for incarnation ", peer.value(), " are lost"));
   }
 
@@ -280,7 +244,7 @@ absl::Status UcxTransport::Impl::Send(Incarnation peer, absl::Span<const uint8_t
     ++outstanding_;
     return absl::OkStatus();
   }
-  ReturnBuffer(buffer);
+  buffers_.Return(buffer);
   if (!UCS_PTR_IS_ERR(request)) return absl::OkStatus();
   Fail(endpoint, UcxToStatus(UCS_PTR_STATUS(request), "ucp_am_send"));
   return endpoint->why;
