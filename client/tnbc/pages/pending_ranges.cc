@@ -23,31 +23,14 @@ const Range& RangeOf(const PendingRanges::Found& snapshot) { return snapshot.ran
 }  // namespace
 
 PendingRanges::PendingRanges() : words_(std::make_unique<std::atomic<uint32_t>[]>(kRangesMax)) {
-  for (IndexCopy& copy : copies_) copy.entries = std::make_unique<IndexedRange[]>(kRangesMax);
   items_.reserve(kRangesMax);
   free_words_.reserve(kRangesMax);
   for (uint32_t word = kRangesMax; word-- > 0;) free_words_.push_back(word);
 }
 
-// Writes the copy of the index that is not read, and then makes it the one that is read: so a reader never waits for a
-// writer, not even for one that it has interrupted. A reader that takes longer than two writers sees another version at
-// its end, and searches again. The memory orders are those of Boehm, "Can seqlocks get along with programming language
-// memory models?" (MSPC 2012).
 void PendingRanges::Publish() {
   if (selector_ != nullptr) selector_->store(items_.empty() ? 0 : 1, std::memory_order_relaxed);
-  const uint32_t next = version_.load(std::memory_order_relaxed) + 1;
-  IndexCopy& copy = copies_[next % 2];
-  std::atomic_thread_fence(std::memory_order_release);  // pairs with the fence in Find
-  for (size_t i = 0; i < items_.size(); ++i) {
-    copy.entries[i].begin.store(items_[i].range.begin, std::memory_order_relaxed);
-    copy.entries[i].end.store(items_[i].range.end, std::memory_order_relaxed);
-    copy.entries[i].word.store(items_[i].word, std::memory_order_relaxed);
-    copy.entries[i].copy.store(items_[i].copy, std::memory_order_relaxed);
-    copy.entries[i].access.store(items_[i].access, std::memory_order_relaxed);
-  }
-  copy.count.store(items_.size(), std::memory_order_relaxed);
-  count_.store(static_cast<uint32_t>(items_.size()), std::memory_order_relaxed);
-  version_.store(next, std::memory_order_release);  // pairs with the acquire loads in Find and version()
+  index_.Publish(items_);
 }
 
 // Settled ranges are taken out first, since the program may have mapped other memory there since.
@@ -56,9 +39,10 @@ bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> a
   TakeOutSettled();
   if (ranges.size() > free_words_.size()) return false;
   for (const auto& range : ranges) {
-    const Item new_item{RangeOf(range), 0, nullptr, nullptr};
-    const auto next = std::lower_bound(items_.begin(), items_.end(), new_item,
-                                       [](const Item& a, const Item& b) { return a.range.end <= b.range.begin; });
+    const IndexedRange new_item{RangeOf(range), 0, nullptr, nullptr};
+    const auto next =
+        std::lower_bound(items_.begin(), items_.end(), new_item,
+                         [](const IndexedRange& a, const IndexedRange& b) { return a.range.end <= b.range.begin; });
     if (next != items_.end() && next->range.begin < new_item.range.end) return false;
   }
   const auto old_items = static_cast<std::ptrdiff_t>(items_.size());
@@ -69,7 +53,7 @@ bool PendingRanges::Insert(const Ranges& ranges, std::span<FirstAccess* const> a
   }
   // The new ranges may be in several of the gaps between the others.
   std::inplace_merge(items_.begin(), items_.begin() + old_items, items_.end(),
-                     [](const Item& a, const Item& b) { return a.range.begin < b.range.begin; });
+                     [](const IndexedRange& a, const IndexedRange& b) { return a.range.begin < b.range.begin; });
   if (!ranges.empty()) Publish();
   return true;
 }
@@ -97,9 +81,10 @@ void PendingRanges::TakeOutSettled() {
   }
 }
 
-std::vector<PendingRanges::Item>::iterator PendingRanges::ItemAt(uintptr_t begin) {
-  const auto item = std::lower_bound(items_.begin(), items_.end(), begin,
-                                     [](const Item& item, uintptr_t value) { return item.range.begin < value; });
+PendingRanges::Items::iterator PendingRanges::ItemAt(uintptr_t begin) {
+  const auto item =
+      std::lower_bound(items_.begin(), items_.end(), begin,
+                       [](const IndexedRange& item, uintptr_t value) { return item.range.begin < value; });
   return item != items_.end() && item->range.begin == begin ? item : items_.end();
 }
 
@@ -113,7 +98,7 @@ void PendingRanges::Remove(const Found& found) {
   if (IsOfSameRange(found.word->load(std::memory_order_relaxed), found.value)) TakeOut(ItemAt(found.range.begin));
 }
 
-void PendingRanges::TakeOut(std::vector<Item>::iterator item) {
+void PendingRanges::TakeOut(Items::iterator item) {
   std::atomic<uint32_t>& word = words_[item->word];
   free_words_.push_back(item->word);
   items_.erase(item);
@@ -149,7 +134,7 @@ void PendingRanges::Mark(uintptr_t begin, PageState state) {
   if (item == items_.end()) return;
   std::atomic<uint32_t>& word = words_[item->word];
   uint32_t pending = WithState(word.load(std::memory_order_relaxed), PageState::kPending);
-  // Release: pairs with the acquires in Search and Wait.
+  // Release: pairs with the acquires in Find and Wait.
   if (!word.compare_exchange_strong(pending, WithState(pending, state), std::memory_order_release)) return;
   Publish();
   Wake(&word);
@@ -157,52 +142,27 @@ void PendingRanges::Mark(uintptr_t begin, PageState state) {
 
 bool PendingRanges::BeginOpening(const Found& found) {
   uint32_t value = found.value;
-  // seq_cst: lets one thread open the range; pairs with the acquire in Search.
+  // seq_cst: lets one thread open the range; pairs with the acquire in Find.
   return found.state == PageState::kArrived &&
          found.word->compare_exchange_strong(value, WithState(value, PageState::kOpening));
 }
 
 void PendingRanges::EndOpening(const Found& found) {
   uint32_t opening = WithState(found.value, PageState::kOpening);
-  // Release: pairs with the acquires in Search and Wait. Another thread may have taken the range out.
+  // Release: pairs with the acquires in Find and Wait. Another thread may have taken the range out.
   found.word->compare_exchange_strong(opening, WithState(opening, PageState::kOpen), std::memory_order_release);
   Wake(found.word);
 }
 
-std::optional<PendingRanges::Found> PendingRanges::Search(const IndexCopy& copy, uintptr_t address,
-                                                          uint64_t bytes) const {
-  const size_t count = copy.count.load(std::memory_order_relaxed);
-  size_t low = 0, high = count;
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (copy.entries[middle].end.load(std::memory_order_relaxed) <= address) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  for (; low < count; ++low) {
-    const IndexedRange& entry = copy.entries[low];
-    Found found;
-    found.range = {entry.begin.load(std::memory_order_relaxed), entry.end.load(std::memory_order_relaxed)};
-    if (found.range.begin >= address + bytes) return std::nullopt;
-    found.word = &words_[entry.word.load(std::memory_order_relaxed)];
-    found.value = found.word->load(std::memory_order_acquire);  // pairs with the releases in Mark and EndOpening
-    found.copy = entry.copy.load(std::memory_order_relaxed);
-    found.access = entry.access.load(std::memory_order_relaxed);
-    found.state = StateOf(found.value);
-    if (found.state != PageState::kSettled) return found;
-  }
-  return std::nullopt;
-}
-
 std::optional<PendingRanges::Found> PendingRanges::Find(uintptr_t address, uint64_t bytes) const {
-  for (;;) {
-    const uint32_t before = version_.load(std::memory_order_acquire);  // pairs with Publish
-    const std::optional<Found> found = Search(copies_[before % 2], address, bytes);
-    std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the fence in Publish
-    if (version_.load(std::memory_order_relaxed) == before) return found;
-  }
+  Found found;
+  const bool is_there = index_.Find(address, bytes, [&](const IndexedRange& entry) {
+    std::atomic<uint32_t>* const word = &words_[entry.word];
+    const uint32_t value = word->load(std::memory_order_acquire);  // pairs with the releases in Mark and EndOpening
+    found = {entry.range, word, entry.access, value, StateOf(value), entry.copy};
+    return found.state != PageState::kSettled;
+  });
+  return is_there ? std::optional(found) : std::nullopt;
 }
 
 bool PendingRanges::Wait(const Found& found, uint64_t nanoseconds) {

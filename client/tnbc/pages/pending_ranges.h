@@ -15,24 +15,9 @@
 #include <vector>
 
 #include "client/tnbc/pages/page_state.h"
+#include "client/tnbc/pages/range_index.h"
 
 namespace copse::tnbc {
-
-// A Range holds the addresses [begin, end).
-struct Range {
-  uintptr_t begin = 0;
-  uintptr_t end = 0;
-
-  uint64_t bytes() const { return end - begin; }
-  bool operator==(const Range&) const = default;
-};
-
-// A FirstAccess records the first access to a range. It outlives the range, since a handler may write to it later.
-struct FirstAccess {
-  std::atomic<uint64_t> ns{0};         // CLOCK_MONOTONIC; 0: none yet
-  std::atomic<uint64_t> waited_ns{0};  // total of all threads that accessed the range
-  std::atomic<bool> by_call{false};    // it was a call of libc or MPI, with this memory as its buffer
-};
 
 // A PendingRanges is an ordered index of disjoint ranges of two kinds. A pending range is in transfer: a thread that
 // accesses it waits until it is taken out. A snapshot is to be sent: it may be read, and the thread that claims it
@@ -99,46 +84,26 @@ class PendingRanges {
   void SetSelector(std::atomic<uint8_t>* selector) { selector_ = selector; }
 
   // Returns the number of ranges.
-  const std::atomic<uint32_t>& count() const { return count_; }
-  // Changes with every Add, Remove and mark. Acquire: pairs with the release in Publish.
-  uint32_t version() const { return version_.load(std::memory_order_acquire); }
+  const std::atomic<uint32_t>& count() const { return index_.count(); }
+  // Changes with every Add, Remove and mark.
+  uint32_t version() const { return index_.version(); }
 
  private:
-  // The members are atomic one by one, since a reader may read an entry that is being written; it then searches again.
-  struct IndexedRange {
-    std::atomic<uintptr_t> begin{0}, end{0};
-    std::atomic<uint32_t> word{0};
-    std::atomic<uint8_t*> copy{nullptr};
-    std::atomic<FirstAccess*> access{nullptr};
-  };
-  struct IndexCopy {
-    std::atomic<size_t> count{0};
-    std::unique_ptr<IndexedRange[]> entries;
-  };
-  struct Item {
-    Range range;
-    uint32_t word;
-    uint8_t* copy;
-    FirstAccess* access;
-  };
+  using Items = std::vector<IndexedRange>;
 
   template <typename Ranges>
   bool Insert(const Ranges& ranges, std::span<FirstAccess* const> accesses = {});
-  void TakeOut(std::vector<Item>::iterator item);
+  void TakeOut(Items::iterator item);
   void TakeOutSettled();
   void Publish();
   void Mark(uintptr_t begin, PageState state);
-  std::vector<Item>::iterator ItemAt(uintptr_t begin);
-  std::optional<Found> Search(const IndexCopy& copy, uintptr_t address, uint64_t bytes) const;
+  Items::iterator ItemAt(uintptr_t begin);
 
-  std::mutex mutex_;  // guards items_ and free_words_
-  std::vector<Item> items_;
+  std::mutex mutex_;  // guards the members below, except that readers search index_, and words_
+  Items items_;
   std::vector<uint32_t> free_words_;
   std::atomic<uint8_t>* selector_ = nullptr;
-
-  std::atomic<uint32_t> version_{0};  // its lowest bit says which copy is read
-  std::atomic<uint32_t> count_{0};
-  IndexCopy copies_[2];
+  RangeIndex index_{kRangesMax};
   const std::unique_ptr<std::atomic<uint32_t>[]> words_;
 };
 
