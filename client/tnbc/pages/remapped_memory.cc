@@ -11,14 +11,11 @@
 #include <utility>
 
 #include "client/tnbc/pages/free_syscall.h"
-#include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/pages/memory_kind.h"
 #include "client/tnbc/pages/page_bytes.h"
 
 namespace copse::tnbc {
 namespace {
-
-constexpr uint32_t kUsesWantedMax = 1024;
 
 bool Overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
 bool Has(const Range& whole, const Range& part) { return whole.begin <= part.begin && part.end <= whole.end; }
@@ -79,14 +76,6 @@ void RemappedMemory::GiveBack(const RemappedBuffer& buffer) {
   }
 }
 
-// The length of results may change from call to call; the longest one so far is remapped.
-bool RemappedMemory::IsWanted(const Range& result, Range* wanted) {
-  Seen& seen = seen_.At(result);
-  seen.range.end = std::max(seen.range.end, result.end);
-  *wanted = seen.range;
-  return ++seen.uses >= seen.uses_wanted && buffers_.size() < kBuffersMax;
-}
-
 bool RemappedMemory::IsAsWeLeftIt(const RemappedBuffer& buffer) const {
   return std::all_of(buffer.remapped_.begin(), buffer.remapped_.end(), [&](const Range& range) {
     const Range block = PagesOf(buffer.range_);
@@ -120,17 +109,18 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Overlapping(const Range& range, 
 }
 
 std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool may_remap) {
-  Range wanted;
+  std::optional<Range> wanted;
   {
     Buffers over;
-    HolderLock lock(this);
+    HolderLock lock(&mutex_);
     const auto found = Sharing(result);
     if (found != nullptr && Has(found->range_, result) && IsAsWeLeftIt(*found)) return found;
     if (found != nullptr) ReleaseAll(result, MemoryEnd::kStays, &lock, &over);
-    may_remap = may_remap && result.bytes() >= kBytesMin && IsWanted(result, &wanted);
+    if (may_remap && result.bytes() >= kBytesMin) wanted = uses_.Count(result);
+    if (buffers_.size() >= kBuffersMax) return nullptr;
   }
-  if (!may_remap || !MayExchange(wanted)) return nullptr;
-  const uint64_t bytes = PagesOf(wanted).bytes();
+  if (!wanted.has_value() || !MayExchange(*wanted)) return nullptr;
+  const uint64_t bytes = PagesOf(*wanted).bytes();
   if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > bytes_max_) {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     return nullptr;
@@ -139,14 +129,14 @@ std::shared_ptr<RemappedBuffer> RemappedMemory::Use(const Range& result, bool ma
   bytes_.fetch_add(block.bytes - bytes, std::memory_order_relaxed);
   const auto mapping = MappingAt(reinterpret_cast<uintptr_t>(block.address));
   if (block.address == nullptr) return nullptr;
-  const auto buffer = std::make_shared<RemappedBuffer>(this, wanted, block, mapping.has_value() ? mapping->inode : 0);
+  const auto buffer = std::make_shared<RemappedBuffer>(this, *wanted, block, mapping.has_value() ? mapping->inode : 0);
   // Offsets in the block's file are computed from the block's begin, so the block has to be all of a file of its own.
   if (!mapping.has_value() || mapping->kind != MemoryKind::kOurs ||
       mapping->range.begin != reinterpret_cast<uintptr_t>(block.address) || mapping->offset != 0) {
     return nullptr;
   }
-  HolderLock lock(this);
-  if (Sharing(wanted) != nullptr) return nullptr;
+  HolderLock lock(&mutex_);
+  if (Sharing(*wanted) != nullptr) return nullptr;
   buffers_.push_back(buffer);
   count_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in Release
   return buffer;
@@ -172,7 +162,7 @@ void RemappedMemory::TellExchange(const Range& pages) const {
 
 std::vector<Range> RemappedMemory::Close(RemappedBuffer* buffer, std::span<const Range> pages,
                                          const std::function<bool()>& close, const Keep& keep, bool* closed) {
-  const HolderLock lock(this);
+  const HolderLock lock(&mutex_);
   *closed = close();
   const bool is_kept = std::any_of(buffers_.begin(), buffers_.end(), [&](const auto& b) { return b.get() == buffer; });
   if (!*closed || !is_kept) return {};
@@ -209,7 +199,7 @@ Range RemappedMemory::WholePagesOf(const Range& range) {
 // The memory stays readable meanwhile, since other threads may be reading it, and MPI for messages in flight.
 bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
   const Range pages = WholePagesOf(sent), all = PagesOf(sent);
-  const HolderLock lock(this);
+  const HolderLock lock(&mutex_);
   const auto is_as_wanted = [&] {
     bool has_whole = false, has_others = false;
     for (const Range& remapped : buffer->remapped_) {
@@ -234,20 +224,13 @@ bool RemappedMemory::RemapToSend(RemappedBuffer* buffer, const Range& sent) {
 }
 
 bool RemappedMemory::MaySendFrom(const Range& sent) {
-  const HolderLock lock(this);
-  for (Regretted& regretted : regretted_) {
-    if (regretted.range.begin != sent.begin || regretted.left == 0) continue;
-    --regretted.left;
-    return false;
-  }
-  return true;
+  const HolderLock lock(&mutex_);
+  return regrets_.MaySendFrom(sent.begin);
 }
 
 void RemappedMemory::Regret(const Range& sent) {
-  const HolderLock lock(this);
-  Regretted& regretted = regretted_.At(sent);
-  regretted.left = regretted.next;
-  regretted.next = std::min(2 * regretted.next, kUsesWantedMax);
+  const HolderLock lock(&mutex_);
+  regrets_.Regret(sent);
 }
 
 // Maps ordinary pages without contents, closed. If no other thread uses the memory, they are accessible for a moment,
@@ -298,11 +281,7 @@ bool RemappedMemory::Restore(const RemappedBuffer& buffer, const Range& pages, M
 void RemappedMemory::ReleaseLocked(RemappedBuffer* buffer, MemoryEnd end) {
   // A block that the program still has must not be given to other buffers.
   for (const Range& pages : buffer->remapped_) buffer->is_spoilt_ |= !Restore(*buffer, pages, end);
-  for (Seen& seen : seen_) {
-    if (seen.range.begin != buffer->range_.begin) continue;
-    seen.uses = 0;
-    seen.uses_wanted = end != MemoryEnd::kStays ? Seen().uses_wanted : std::min(2 * seen.uses_wanted, kUsesWantedMax);
-  }
+  uses_.Restart(buffer->range_.begin, end);
   buffer->remapped_.clear();
   std::erase_if(buffers_, [buffer](const auto& other) { return other.get() == buffer; });
   count_.fetch_sub(1, std::memory_order_release);  // pairs with the acquire in Release
@@ -336,16 +315,16 @@ void RemappedMemory::Release(const void* address, uint64_t bytes, MemoryEnd end)
   const auto begin = reinterpret_cast<uintptr_t>(address);
   Buffers over;
   const Range range{begin, begin + bytes};
-  HolderLock lock(this);
+  HolderLock lock(&mutex_);
   ReleaseAll(range, end, &lock, &over);
   if (end == MemoryEnd::kStays) return;
   // Memory that is mapped there later is another buffer, so it starts without a history.
-  seen_.EraseWithin(range);
-  regretted_.EraseWithin(range);
+  uses_.Forget(range);
+  regrets_.Forget(range);
 }
 
 void RemappedMemory::BeginFork() {
-  forking_.emplace(this);
+  forking_.emplace(&mutex_);
   ReleaseAll({0, UINTPTR_MAX}, MemoryEnd::kStays, &*forking_, &released_);
 }
 
@@ -358,7 +337,7 @@ void RemappedMemory::EndFork(bool is_child) {
 }
 
 void RemappedMemory::Spoil(const std::shared_ptr<RemappedBuffer>& buffer) {
-  const HolderLock lock(this);
+  const HolderLock lock(&mutex_);
   buffer->is_spoilt_ = true;
   const bool is_kept = std::find(buffers_.begin(), buffers_.end(), buffer) != buffers_.end();
   if (is_kept) ReleaseLocked(buffer.get(), MemoryEnd::kStays);

@@ -4,22 +4,20 @@
 #ifndef COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 #define COPSE_CLIENT_TNBC_PAGES_REMAPPED_MEMORY_H_
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "client/tnbc/pages/copy_memory.h"
-#include "client/tnbc/pages/held_signals.h"
+#include "client/tnbc/pages/holder_mutex.h"
 #include "client/tnbc/pages/memory_end.h"
 #include "client/tnbc/pages/page_guard.h"
-#include "client/tnbc/pages/pending_ranges.h"
+#include "client/tnbc/pages/range_history.h"
+#include "client/tnbc/pages/range_index.h"
 
 namespace copse::tnbc {
 
@@ -60,8 +58,6 @@ class RemappedMemory {
   // Buffers of at least this length are remapped; shorter ones are copied as fast.
   static constexpr uint64_t kBytesMin = 256 << 10;
   static constexpr size_t kBuffersMax = 64;
-  // This many recently used ranges are kept, to detect that one is used again.
-  static constexpr size_t kRecentMax = 64;
 
   // `bytes_max` limits the memory that is remapped at any time. `on_wait` is PageGuard's, called by threads that wait
   // for pending memory. The pointers must outlive this object.
@@ -81,8 +77,7 @@ class RemappedMemory {
   // and the pages that the range shares with other data are not.
   bool RemapToSend(RemappedBuffer* buffer, const Range& sent);
   // MaySendFrom returns whether to send from this memory without a copy. Regret says that a thread has waited to write
-  // there: MaySendFrom then returns false eight times, and twice as many times after each further Regret, up to a
-  // limit.
+  // there. See SendRegrets.
   bool MaySendFrom(const Range& sent);
   void Regret(const Range& sent);
 
@@ -111,7 +106,7 @@ class RemappedMemory {
   // Release: pairs with the acquire in TellExchange.
   void SetOnExchange(OnExchange on_exchange) { on_exchange_.store(on_exchange, std::memory_order_release); }
   // Returns whether this thread holds the lock, so that it may be replacing pages.
-  bool changes_pages() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
+  bool changes_pages() const { return mutex_.is_held_here(); }
 
   // count() returns the number of the process's buffers that may have remapped pages; remappings(), how often pages of
   // a buffer were remapped that had none.
@@ -121,71 +116,8 @@ class RemappedMemory {
  private:
   friend class RemappedBuffer;
 
-  // A HolderLock holds the lock, and blocks the signals of HeldSignals. It records the holder, since system calls that
-  // libc makes under the lock may come back to this class through hooks (UCX's).
-  class HolderLock {
-   public:
-    explicit HolderLock(RemappedMemory* owner) : owner_(owner) { Take(); }
-    ~HolderLock() { Leave(); }
-    HolderLock(const HolderLock&) = delete;
-    HolderLock& operator=(const HolderLock&) = delete;
-
-    void Take() {
-      owner_->mutex_.lock();
-      owner_->holder_.store(pthread_self(), std::memory_order_relaxed);
-    }
-    void Leave() {
-      owner_->holder_.store(0, std::memory_order_relaxed);
-      owner_->mutex_.unlock();
-    }
-
-   private:
-    const HeldSignals held_;
-    RemappedMemory* const owner_;
-  };
-
   using Buffers = std::vector<std::shared_ptr<RemappedBuffer>>;
-  // A Recent keeps one item for each of the ranges that calls have used recently, found by the range's begin.
-  template <typename Item>
-  class Recent {
-   public:
-    // Returns the item whose range has the same begin. If there is none, makes one, in place of an older one if there
-    // is no room.
-    Item& At(const Range& range) {
-      for (Item& item : items_) {
-        if (item.range.begin == range.begin) return item;
-      }
-      const bool has_room = items_.size() < kRecentMax;
-      Item& item = has_room ? items_.emplace_back() : items_[next_++ % kRecentMax];
-      item = {.range = range};
-      return item;
-    }
-    void EraseWithin(const Range& range) {
-      std::erase_if(items_,
-                    [&](const Item& item) { return item.range.begin >= range.begin && item.range.begin < range.end; });
-    }
-    auto begin() { return items_.begin(); }
-    auto end() { return items_.end(); }
 
-   private:
-    std::vector<Item> items_;
-    size_t next_ = 0;
-  };
-
-  // A Seen counts the uses of a range that may become a buffer.
-  struct Seen {
-    Range range;
-    uint32_t uses = 0;
-    uint32_t uses_wanted = 2;  // uses before it is remapped; doubled each time that it had to be copied back
-  };
-
-  // A Regretted is a range from which the next `left` calls do not send; `next` is the number after the next Regret.
-  struct Regretted {
-    Range range;
-    uint32_t left = 0, next = 8;
-  };
-
-  bool IsWanted(const Range& result, Range* wanted);
   bool IsAsWeLeftIt(const RemappedBuffer& buffer) const;
   bool Remap(RemappedBuffer* buffer, const Range& pages, int rights);
   static bool PutOrdinary(const Range& pages, MemoryEnd end);
@@ -207,11 +139,10 @@ class RemappedMemory {
   std::atomic<uint64_t> bytes_{0};  // bytes of the buffers' blocks together
   std::atomic<uint64_t> remappings_{0};
 
-  std::mutex mutex_;  // guards the members below
-  std::atomic<pthread_t> holder_{0};
+  HolderMutex mutex_;  // guards the members below
   Buffers buffers_;
-  Recent<Seen> seen_;
-  Recent<Regretted> regretted_;
+  UseCounts uses_;
+  SendRegrets regrets_;
   std::optional<HolderLock> forking_;
   Buffers released_;  // buffers that BeginFork released
 
