@@ -7,16 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <optional>
 
 #include "client/copse.h"
+#include "client/tnbc/call_buffers.h"
 #include "client/tnbc/call_means.h"
+#include "client/tnbc/call_requests.h"
 #include "client/tnbc/call_state.h"
 #include "client/tnbc/caller.h"
-#include "client/tnbc/edge_buffers.h"
 #include "client/tnbc/fragmentation.h"
 #include "client/tnbc/granules.h"
-#include "client/tnbc/pages/held_signals.h"
+#include "client/tnbc/pages/access_log.h"
 #include "client/tnbc/receiver.h"
 #include "client/tnbc/result_pages.h"
 #include "client/tnbc/sender.h"
@@ -95,24 +96,10 @@ class PendingCall {
   const char* BrokenInvariant();
 
  private:
-  // A Fragment is the progress of one call of the fragmentation.
-  struct Fragment {
-    bool is_complete = false;
-    uint64_t placed_ns = 0;  // time when its data was delivered; 0: not yet
-  };
-  struct Times {
-    uint64_t start_ns = 0, inside_ns = 0;
-    uint64_t waited_ns_before = 0, accesses_before = 0;  // PageGuard's counters at the return
-  };
-
-  copse_status_t Make(copse_team_t* team, const SubCall& sub, uint8_t* send, uint8_t* receive);
-  copse_status_t Announce(copse_team_t* team);
   bool IsAnnounced();
-  void CopyOwn();
   bool CloseAll(CallEvent event);
   void CopyRest();
   bool AdvanceEdges();
-  bool CountComplete();
   bool PostNext();
   bool PlaceAll();
   bool PlaceFragment(uint32_t index);
@@ -125,23 +112,21 @@ class PendingCall {
   const Fragmentation fragmentation_;
   RecordedCall* const record_;  // null: none
   const std::shared_ptr<Caller> caller_;
-  const uint8_t* user_send_ = nullptr;
-  uint8_t* user_receive_ = nullptr;
+  CallBuffers buffers_;
   bool may_return_ = false;
   bool leaves_rest_ = false;
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<Receiver> receiver_;
-  EdgeBuffers edge_buffers_;
-  std::vector<copse_request_t*> requests_;   // first those of the edges, then those of the fragments
-  copse_request_t* announcement_ = nullptr;  // null: none
-  Times times_;
+  uint64_t start_ns_ = 0, inside_ns_ = 0;
+  std::optional<AccessesSince> since_return_;
 
-  std::mutex mutex_;  // guards the members below; Sender and Receiver say which of their functions need it
+  // Guards the members below, of requests_ what it knows of fragments; Sender and Receiver say which of their functions
+  // need it.
+  std::mutex mutex_;
   CallProgress progress_;
   ResultPages pages_;
-  uint32_t posted_ = 0, complete_ = 0;  // numbers of fragments
-  std::vector<Fragment> fragments_;     // by index of the call in the fragmentation
-  copse_status_t status_ = COPSE_OK;    // the reason of kFailed
+  CallRequests requests_;
+  copse_status_t status_ = COPSE_OK;  // the reason of kFailed
 };
 
 }  // namespace copse::tnbc

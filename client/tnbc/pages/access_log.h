@@ -4,6 +4,7 @@
 #ifndef COPSE_CLIENT_TNBC_PAGES_ACCESS_LOG_H_
 #define COPSE_CLIENT_TNBC_PAGES_ACCESS_LOG_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -66,6 +67,27 @@ class AccessLog {
   std::atomic<uint64_t> faults_taken_{0}, wait_ns_taken_{0};
   std::atomic<uint64_t> count_{0};
   AtomicAccess entries_[kKept];
+};
+
+// An AccessesSince shows what a log has recorded since this object was made.
+class AccessesSince {
+ public:
+  // `*log` must outlive this object.
+  explicit AccessesSince(const AccessLog* log) : log_(log), count_before_(log->count()), wait_ns_before_(WaitNs()) {}
+
+  uint64_t wait_ns() const { return WaitNs() - wait_ns_before_; }
+  // Calls `visit` with each access that the log has kept.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    const uint64_t end = log_->count();
+    for (uint64_t i = std::max(count_before_, end - std::min(end, AccessLog::kKept)); i < end; ++i) visit(log_->At(i));
+  }
+
+ private:
+  uint64_t WaitNs() const { return log_->counters().wait_ns.load(std::memory_order_relaxed); }
+
+  const AccessLog* log_;
+  uint64_t count_before_, wait_ns_before_;
 };
 
 }  // namespace copse::tnbc
