@@ -6,17 +6,15 @@
 #define COPSE_CLIENT_TNBC_ASYNCHRONOUS_COMPLETION_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <string>
 #include <thread>
-#include <vector>
 
 #include "client/copse.h"
 #include "client/tnbc/call_means.h"
-#include "client/tnbc/call_state.h"
 #include "client/tnbc/caller.h"
+#include "client/tnbc/calls_in_flight.h"
 #include "client/tnbc/fragmentation.h"
 #include "client/tnbc/pages/copy_memory.h"
 #include "client/tnbc/pages/page_guard.h"
@@ -99,54 +97,32 @@ class AsynchronousCompletion {
   // Abandons failed calls: their memory becomes accessible, with undefined contents. Returns whether there were any.
   bool ForgetLost();
 
-  PageGuard& guard() { return *guard_; }
+  PageGuard& guard() { return *means_.guard; }
   // Returns null if no memory is remapped. The object is never destroyed, since hooks may be running in it.
-  RemappedMemory* remapped() { return remapped_; }
+  RemappedMemory* remapped() { return means_.remapped; }
   const EarlyCounters& counters() const { return counters_; }
   // Returns a text that names a violated invariant of the calls or of their lists, or null. It is for tests.
-  const char* CheckInvariants();
+  const char* CheckInvariants() { return calls_.BrokenInvariant(); }
   // Returns this object's counters and the process's page faults as one line of text.
   std::string Describe() const;
   void CountTrips(uint64_t trips) { counters_.breaker_trips.fetch_add(trips, std::memory_order_relaxed); }
 
  private:
-  using Calls = std::vector<std::shared_ptr<PendingCall>>;
-
   void Stop();
   // Adds the call to those in flight, waiting while there are too many. Returns false if the caller's time is over.
   bool Enlist(const std::shared_ptr<PendingCall>& call, Caller* caller);
   copse_status_t AwaitEnd(PendingCall* call, Caller* caller);
   void RunCompletionThread();
-  // Publishes the counters to the daemon. Requires mutex_, so that older values never replace newer ones. Allocates
-  // nothing, since the completion thread calls it.
-  void Publish();
   void RunCopier();
-  PendingCall* NextToCopy();
-  // Waits until the copier thread works on none of `calls`.
-  void AwaitCopier(std::unique_lock<std::mutex>& lock, const Calls& calls);
-  // Posts fragments, writes data that has arrived to the results, and moves calls that have ended to over_ or lost_.
-  // Returns whether a fragment found no room in the daemon's queue, so that this has to be called again soon.
-  bool Advance();
+  // Publishes the counters to the daemon. Calls of it must not overlap, so that older values never replace newer ones.
+  // Allocates nothing, since the completion thread calls it.
+  void Publish();
 
-  copse_context_t* const context_;
-  PageGuard* const guard_;
-  const SendSnapshot::Way way_;
   CopyMemory memory_;
-  RemappedMemory* const remapped_;
   EarlyCounters counters_;
-
-  std::mutex mutex_;  // guards the members below, except lingers_ and the threads
-  std::condition_variable changed_;
-  // Wakes the completion thread, since calls are in flight whose callers do not advance them.
-  std::condition_variable completion_wanted_;
-  Calls under_way_;
-  Calls over_;  // ended calls; destroyed by a thread of the program, since the completion thread must not wait for that
-  Calls lost_;
-  std::vector<const copse_team_t*> blocked_;  // for Advance; kept, since the completion thread allocates nothing
-  std::atomic<bool> lingers_{false};          // the latest call returned early
-  PendingCall* copying_ = nullptr;            // the call that the copier thread works on; null: none
-  std::condition_variable copies_wanted_, copied_;
-  bool stopping_ = false, completion_is_over_ = false;
+  const CallMeans means_;
+  CallsInFlight calls_;               // calls Publish
+  std::atomic<bool> lingers_{false};  // the latest call returned early
   std::thread completion_thread_, copier_;
 };
 
