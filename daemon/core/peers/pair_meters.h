@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "daemon/core/peers/bulk_rounds.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "protocol/control.h"
 
@@ -35,12 +36,7 @@ class PairMeterHost {
 // without a message, when the peer is down, or at its time-out.
 //
 // A measurement begins with pings of a few bytes, one at a time; the least round trip is reported, and the median. Then
-// bulk data is sent, with at most one window in flight. A round ends when a window has been acknowledged, and a round
-// trip and 5 ms have passed. The window doubles from round to round while the bandwidth grows or the window passes in
-// about one ping's time, but not once it would only fill queues. So queues on the path hold about as much as the path
-// itself, and delay other traffic no longer than that. The bandwidth is that of the rounds from the last one of the
-// growth on, without the slowest and the fastest quarter: a node that stalls makes one round slow and the next one
-// fast.
+// bulk data is sent (BulkRounds).
 //
 // The measurement ends when all bytes have arrived, since bytes in flight would share links with the next measurement;
 // it gives up on them after kSilence without a message.
@@ -68,11 +64,6 @@ class PairMeters {
 
  private:
   enum class Phase { kPings, kBulk, kDrain };
-  struct Round {
-    uint64_t bytes = 0;
-    int64_t ns = 0;
-    double rate() const { return static_cast<double>(bytes) * 1e9 / static_cast<double>(ns); }  // bytes per second
-  };
   struct Meter {
     schedule::MeasureQuery query;
     absl::Time started;
@@ -86,26 +77,9 @@ class PairMeters {
     std::vector<int64_t> round_trips_ns;
     int64_t peer_send_ns = 0, peer_receive_ns = 0;
     absl::Time bulk_started;
-    uint64_t window = 0;  // bytes
-    bool growing = true;
-    uint32_t rounds_without_growth = 0;
-    uint64_t sent = 0, acknowledged = 0;  // bytes
-    bool exhausted = false;               // bulk_bytes_max has been sent
-    // The current round and the steady part begin here: at these acknowledged bytes, and at this time by the peer's
-    // clock.
-    uint64_t round_bytes = 0;
-    int64_t round_ns = 0;
-    double round_rate = 0;  // highest rate of the rounds so far, bytes per second
-    uint64_t steady_bytes = 0;
-    int64_t steady_ns = 0;
-    std::vector<Round> steady;
-    bool has_ack = false;
-    int64_t last_ack_ns = 0;
-    Round result;                                       // set when the drain begins
+    BulkRounds rounds;
     absl::Time last_received = absl::InfiniteFuture();  // infinite: no message yet
-    // These members are the state of the passive side.
-    uint64_t received = 0, acked = 0;  // bytes
-    absl::Time received_at, acked_at = absl::InfinitePast();
+    BulkReceipts receipts;                              // of the passive side
   };
 
   static absl::Time BulkDeadline(const Meter& meter) {
@@ -115,11 +89,8 @@ class PairMeters {
   void OnPong(Meter* meter, const MeterPong& pong, absl::Duration receive_cost);
   void StartBulk(Meter* meter);
   bool SendBulk(Meter* meter);
-  void OnBulk(Meter* meter, const MeterBulk& bulk);
   bool Acknowledge(Meter* meter);
   void OnAck(Meter* meter, const MeterAck& ack);
-  void OnRound(Meter* meter, const Round& round, int64_t round_trip_ns);
-  static Round SteadyPart(const Meter& meter);
   void StartDrain(Meter* meter);
   void Finish(uint64_t query, const schedule::FailureReport& why);
   // Returns false if the message was not sent. Unless the network is only congested, the measurement ends then, and
