@@ -25,8 +25,8 @@ bool IsOfSameTeam(const schedule::JoinTeam& a, const schedule::JoinTeam& b) {
 
 void PlannerSession::Up(schedule::Register message) {
   state_ = State::kAsked;
-  message.term = term_;
-  message.cluster = cluster_;
+  message.term = known_.term();
+  message.cluster = known_.cluster();
   link_->Send(std::move(message));
 }
 
@@ -69,10 +69,7 @@ void PlannerSession::Flush() {
 void PlannerSession::OnRegistered(const schedule::Registered& message, absl::Time now) {
   if (message.accepted) {
     state_ = State::kRegistered;
-    // Terms of two clusters are not related.
-    const bool is_other = schedule::IsOtherCluster(message.cluster, cluster_);
-    term_ = is_other ? message.term : std::max(term_, message.term);
-    if (!message.cluster.empty()) cluster_ = message.cluster;
+    known_.Follow(message);
   } else if (registered()) {
     lost_ = now;
     state_ = State::kAsked;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "daemon/core/cluster_term.h"
 #include "protocol/control.h"
 
 namespace copse::daemon {
@@ -35,7 +36,7 @@ class PlannerSession {
   // Handles the planner's answer to Register: it has accepted or refused this daemon.
   void OnRegistered(const schedule::Registered& message, absl::Time now);
   // Handles the news that the planner's cluster has this UUID.
-  void SetCluster(const std::string& uuid) { cluster_ = uuid; }
+  void SetCluster(const std::string& uuid) { known_.SetCluster(uuid); }
 
   bool registered() const { return state_ == State::kRegistered; }
   // Returns whether the daemon is registered with a planner that has the feature.
@@ -62,9 +63,8 @@ class PlannerSession {
 
   PlannerLink* const link_;
   State state_ = State::kAway;
-  absl::Time lost_;                        // end of the last registration; before the first one, the start
-  uint64_t term_ = 0;                      // highest term received from a planner of the cluster
-  std::string cluster_;                    // UUID of the last planner's cluster; empty: it has told none
+  absl::Time lost_;  // end of the last registration; before the first one, the start
+  ClusterTerm known_;
   std::vector<schedule::JoinTeam> joins_;  // that wait for Flush, one for each team
   schedule::Features features_;            // the planner's
   // It is allocated at a refusal, since few daemons are ever refused.

@@ -404,19 +404,17 @@ void PlannerStream::OnMessage(const schedule::ToDaemon& message) {
   OnHeard();
   const auto* const registered = std::get_if<schedule::Registered>(&message);
   if (registered != nullptr) {
-    const bool is_other = schedule::IsOtherCluster(registered->cluster, cluster_);
-    if (registered->accepted && !is_other && registered->term != 0 && registered->term < term_) {
+    if (registered->accepted && known_.IsAheadOf(*registered)) {
       return Leave(absl::FailedPreconditionError(
-          absl::StrCat("it is behind another planner (term=", registered->term, ", heard=", term_, ")")));
+          absl::StrCat("it is behind another planner (term=", registered->term, ", heard=", known_.term(), ")")));
     }
     refused_ = !registered->accepted;
     if (!refused_) {
       accepted_ = std::min(accepted_, clock_->Now());
-      term_ = is_other ? registered->term : std::max(term_, registered->term);
-      if (!registered->cluster.empty()) cluster_ = registered->cluster;
+      known_.Follow(*registered);
     }
   }
-  if (const auto* const cluster = std::get_if<schedule::Cluster>(&message)) cluster_ = cluster->uuid;
+  if (const auto* const cluster = std::get_if<schedule::Cluster>(&message)) known_.SetCluster(cluster->uuid);
   events_->OnPlannerMessage(message);
 }
 

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "daemon/core/cluster_term.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/team/checked_prepare.h"
 #include "daemon/loop/mailbox.h"
@@ -118,8 +119,7 @@ class PlannerStream final : public PlannerLink {
   absl::Time next_try_;
   absl::Time next_warning_;
   absl::Time accepted_ = absl::InfiniteFuture();  // time when the planner accepted the daemon, on this stream
-  uint64_t term_ = 0;                             // the highest that a planner of the cluster has told
-  std::string cluster_;                           // UUID of the last planner's cluster; empty: it has told none
+  ClusterTerm known_;
   bool connected_ = false;
   bool brief_ = true;     // the next stream is AttachBriefly; false: Attach, which earlier planners have
   bool refused_ = false;  // the planner has refused the daemon on this stream
