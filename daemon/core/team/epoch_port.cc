@@ -39,7 +39,7 @@ EpochPort::EpochPort(emu::Engine* engine, const schedule::ShapeIndex* shape, Nod
       expansions_(shape, self, std::move(plans)),
       edges_(engine, expansions_.plans(), self),
       calls_(window_, local_ranks_),
-      ready_(ready),
+      events_(ready),
       instruments_(instruments) {}
 
 EpochPort::~EpochPort() {
@@ -228,11 +228,6 @@ absl::Status EpochPort::Start(CallRecord* call, uint32_t local, const CallPost& 
 
 void EpochPort::Skip(CallSeq sequence) { CHECK(engine_->FinishCall(*port_, CallSeq(Relative(sequence))).ok()); }
 
-void EpochPort::TakeEvents(std::vector<PortEvent>* events) {
-  events->clear();
-  events->swap(events_);
-}
-
 void EpochPort::RankNotified(CallRecord* call, uint32_t local, absl::Time now, bool failed) {
   call->Notified(local, failed);
   if (instruments_ == nullptr || failed || call->long_call != nullptr) return;
@@ -286,8 +281,7 @@ void EpochPort::OnEvent(emu::PortId, uint64_t value, bool failed) {
     event.kind = PortEvent::Kind::kRankDone;
     event.local = static_cast<uint32_t>(value >> kLocalShift);
   }
-  events_.push_back(event);
-  ready_->Mark();
+  events_.Add(event);
 }
 
 void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16_t) {
@@ -296,10 +290,7 @@ void EpochPort::OnMismatch(emu::PortId, uint32_t edge, uint16_t sequence, uint16
 
 void EpochPort::OnWrongArrival(emu::PortId, uint16_t sequence, const emu::Arrival& arrived,
                                const emu::Arrival* awaited) {
-  if (wrong_arrival_) return;
-  wrong_arrival_.emplace(WrongArrival{arrived.bytes, arrived.offset});
-  if (awaited != nullptr) wrong_arrival_->awaited = *awaited;
-  AddNeighborsEvent(PortEvent::Kind::kWrongArrival, arrived.edge, sequence);
+  if (events_.Keep(arrived, awaited)) AddNeighborsEvent(PortEvent::Kind::kWrongArrival, arrived.edge, sequence);
 }
 
 void EpochPort::AddNeighborsEvent(PortEvent::Kind kind, uint32_t edge, uint16_t sequence) {
@@ -308,8 +299,7 @@ void EpochPort::AddNeighborsEvent(PortEvent::Kind kind, uint32_t edge, uint16_t 
   // The packet names its call modulo 2^16; it lies in the window, which begins at the first call that is not over.
   const uint64_t base = engine_->Finished(*port_).value();
   const uint64_t relative = base + static_cast<uint16_t>(sequence - static_cast<uint16_t>(base));
-  events_.push_back({.kind = kind, .sequence = CallSeq(first_call_.value() + relative), .neighbor = *neighbor});
-  ready_->Mark();
+  events_.Add({.kind = kind, .sequence = CallSeq(first_call_.value() + relative), .neighbor = *neighbor});
 }
 
 void EpochPort::CheckInvariants() const {

@@ -21,7 +21,7 @@
 #include "daemon/core/team/long_call.h"
 #include "daemon/core/team/plan_expansions.h"
 #include "daemon/core/team/port_edges.h"
-#include "daemon/core/team/ready_list.h"
+#include "daemon/core/team/port_events.h"
 #include "daemon/core/team/verified_plans.h"
 #include "offload_emu/engine.h"
 #include "offload_emu/memory_owner.h"
@@ -29,26 +29,6 @@
 #include "schedule/lower.h"
 
 namespace copse::daemon {
-
-class Team;
-using ReadyTeams = ReadyList<Team>;
-
-// A PortEvent is an event at an EpochPort. Events are reported in the order in which they came from the engine.
-struct PortEvent {
-  enum class Kind : uint8_t { kRankDone, kNodeDone, kMismatch, kWrongArrival };
-  Kind kind = Kind::kNodeDone;
-  CallSeq sequence{0};    // number of the call in the team; kMismatch, kWrongArrival: as the packet names it
-  uint32_t local = 0;     // kRankDone: local index
-  NodeIndex neighbor{0};  // kMismatch, kWrongArrival: the sender of the packet
-  bool failed = false;
-};
-
-// A WrongArrival is a message of a neighbor that a call does not await as it is.
-struct WrongArrival {
-  uint32_t bytes = 0;
-  uint64_t offset = 0;
-  std::optional<emu::Arrival> awaited;  // what the call awaits instead; unset: nothing
-};
 
 // An EpochPort numbers its calls for the engine from 0, the epoch's first call, so packets of a new epoch may arrive
 // before that call's number in the team is known here. Every epoch has a port of its own: labels, counters, credits and
@@ -99,7 +79,7 @@ class EpochPort : public emu::PortSink {
   void Skip(CallSeq sequence);
   // Replaces the content of `*events` by the events since the last TakeEvents, which Start and Engine::Progress have
   // produced. The port reuses the former memory of `*events`.
-  void TakeEvents(std::vector<PortEvent>* events);
+  void TakeEvents(std::vector<PortEvent>* events) { events_.Take(events); }
   // Rank `local`, which has joined the call, receives its event at time `now`.
   void RankNotified(CallRecord* call, uint32_t local, absl::Time now, bool failed);
   // Ends the call if the node's part is done and all ranks here were notified: frees its slot, and unbinds the ranks'
@@ -119,7 +99,7 @@ class EpochPort : public emu::PortSink {
   void OnWrongArrival(emu::PortId port, uint16_t sequence, const emu::Arrival& arrived,
                       const emu::Arrival* awaited) override;
   // Returns the message of the first kWrongArrival. Requires that there was one.
-  const WrongArrival& wrong_arrival() const { return *wrong_arrival_; }
+  const WrongArrival& wrong_arrival() const { return events_.wrong_arrival(); }
 
   // Dies if an invariant does not hold.
   void CheckInvariants() const;
@@ -171,9 +151,7 @@ class EpochPort : public emu::PortSink {
   std::vector<std::array<uint8_t, kInlineBytesMax>> inline_data_;
   // It has the copy lists of the calls in flight, by slot, and is empty before the first one.
   std::vector<std::vector<emu::CopyRun>> runs_;
-  std::vector<PortEvent> events_;
-  std::optional<WrongArrival> wrong_arrival_;
-  ReadyTeams::Entry* const ready_;
+  PortEvents events_;
   Instruments* const instruments_;
 };
 
