@@ -65,7 +65,7 @@ bool CallWindow::MayStart(uint32_t local, const CallPost& next) const {
     return !waits && parts_.epochs->PortFor(rank.next).HasSlot(rank.next);
   }
   const LongRun& run = long_calls_.at(*rank.long_call);
-  return run.call->ranks[local].next < run.call->chunk_count() && run.port->HasSlot(rank.next);
+  return run.call->progress().next(local) < run.call->chunk_count() && run.port->HasSlot(rank.next);
 }
 
 void CallWindow::StartPending() {
@@ -166,14 +166,14 @@ void CallWindow::StartChunk(uint32_t local, absl::Time now) {
   RankCalls& rank = ranks_[local];
   if (!rank.long_call && !BeginLong(local)) return;
   LongRun& run = long_calls_.at(*rank.long_call);
-  LongCall::Progress& progress = run.call->ranks[local];
+  ChunkProgress& progress = run.call->progress();
   const CallSeq sequence = rank.next++;
   const CallPost& post = rank.pending.front();
   CallRecord* call = run.port->calls().Find(sequence);
   const bool is_first = call == nullptr;
   if (is_first) {
     call = run.port->Begin(sequence, {parts_.members->ranks()[local], post.arguments}, now, run.call.get(),
-                           static_cast<uint32_t>(progress.next));
+                           static_cast<uint32_t>(progress.next(local)));
   }
   CheckLeavers();
   if (end_) return;
@@ -181,8 +181,8 @@ void CallWindow::StartChunk(uint32_t local, absl::Time now) {
   if (EpochPort& port = parts_.epochs->PortFor(sequence); is_first && &port != run.port) port.Skip(sequence);
   const absl::Status started = run.port->Start(call, local, post);
   if (!started.ok()) return RefuseStart(local, *call, post, started);
-  ++progress.next;
-  if (run.call->complete() && progress.next == run.call->chunk_count()) EndPendingLong(local);
+  progress.Start(local);
+  if (run.call->complete() && progress.next(local) == run.call->chunk_count()) EndPendingLong(local);
 }
 
 // Removes the rank's first pending call, of which all chunks have started, or no more will start.
@@ -192,12 +192,12 @@ void CallWindow::EndPendingLong(uint32_t local) {
 }
 
 void CallWindow::NotifyLong(LongCall* call, uint32_t local) {
-  const LongCall::Progress& progress = call->ranks[local];
-  if (!call->agreed() || progress.done < call->chunk_count() || !call->waits_for(local)) return;
-  call->ranks[local].state = LongCall::Progress::State::kNotified;
+  ChunkProgress& progress = call->progress();
+  if (!call->agreed() || progress.done(local) < call->chunk_count() || !progress.waits_for(local)) return;
+  progress.Notify(local);
   --ranks_[local].under_way;
   ClientEvent event{.value = call->post(local).value, .sequence = call->first()};
-  if (progress.failed) {
+  if (progress.failed(local)) {
     event.failure = OperationFailed(call->first(), call->arguments());
   } else if (Instruments* const instruments = parts_.host->instruments()) {
     instruments->latencies().Record(call->arguments().collective, call->arguments().bytes(), schedule::CallPart::kCall,
@@ -211,10 +211,10 @@ void CallWindow::OnChunkOver(CallSeq first, uint64_t chunk) {
   const auto it = long_calls_.find(first);
   CHECK(it != long_calls_.end());
   LongCall* const call = it->second.call.get();
-  ++call->finished_chunks;
+  call->progress().Over();
   const bool had_agreed = call->agreed();
   if (!had_agreed) {
-    const bool failed = std::any_of(call->ranks.begin(), call->ranks.end(), [](const auto& r) { return r.failed; });
+    const bool failed = call->progress().any_failed();
     const absl::Status agreed =
         failed ? absl::InternalError("an operation on its way failed") : call->OnChunkOver(chunk);
     if (!agreed.ok()) {
@@ -225,11 +225,12 @@ void CallWindow::OnChunkOver(CallSeq first, uint64_t chunk) {
   if (!call->complete()) return;
   if (!had_agreed) {
     for (uint32_t local = 0; local < ranks_.size(); ++local) {
-      if (ranks_[local].long_call == first && call->ranks[local].next == call->chunk_count()) EndPendingLong(local);
+      if (ranks_[local].long_call == first && call->progress().next(local) == call->chunk_count())
+        EndPendingLong(local);
       NotifyLong(call, local);
     }
   }
-  if (call->finished_chunks == call->chunk_count()) EndLong(it);
+  if (call->progress().over() == call->chunk_count()) EndLong(it);
 }
 
 void CallWindow::EndLong(std::map<CallSeq, LongRun>::iterator it) {
@@ -249,9 +250,7 @@ FailureReport CallWindow::OperationFailed(CallSeq sequence, const CallArguments&
 void CallWindow::OnRankDone(EpochPort* port, CallRecord* call, uint32_t local, bool failed) {
   port->RankNotified(call, local, parts_.host->EventTime(), failed);
   if (LongCall* const long_call = call->long_call) {
-    LongCall::Progress& progress = long_call->ranks[local];
-    ++progress.done;
-    progress.failed |= failed;
+    long_call->progress().Done(local, failed);
     return NotifyLong(long_call, local);
   }
   --ranks_[local].under_way;
@@ -310,7 +309,7 @@ void CallWindow::End(const FailureReport& why) {
   }
   for (const auto& [first, run] : long_calls_) {
     for (uint32_t local = 0; local < ranks_.size(); ++local) {
-      if (!run.call->waits_for(local)) continue;
+      if (!run.call->progress().waits_for(local)) continue;
       Notify(local, run.call->arguments(), {.value = run.call->post(local).value, .sequence = first, .failure = why});
     }
   }
@@ -338,7 +337,7 @@ bool CallWindow::HasCallInFlight(uint32_t local) const {
     }
   }
   for (const auto& [first, run] : long_calls_) {
-    if (run.call->waits_for(local)) return true;
+    if (run.call->progress().waits_for(local)) return true;
   }
   return !ranks_[local].pending.empty();
 }
@@ -365,9 +364,8 @@ void CallWindow::AppendStatus(schedule::DaemonStatus* status) const {
   }
   // A long call is one call, whichever of its chunks are in flight.
   for (const auto& [first, run] : long_calls_) {
-    status->calls.push_back(StatusOf(first, run.call->arguments(), run.started, [&call = *run.call](uint32_t local) {
-      return call.ranks[local].state != LongCall::Progress::State::kAway;
-    }));
+    status->calls.push_back(StatusOf(first, run.call->arguments(), run.started,
+                                     [&call = *run.call](uint32_t local) { return call.progress().joined(local); }));
   }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {
     if (parts_.members->ClientAt(local)) status->progress.push_back({id(), ranks[local], ranks_[local].next});
@@ -396,12 +394,12 @@ void CallWindow::CheckInvariants() const {
   }
   for (const auto& [first, run] : long_calls_) {
     CHECK(run.call->first() == first);
-    CHECK_LE(run.call->finished_chunks, run.call->chunk_count());
+    const ChunkProgress& progress = run.call->progress();
+    CHECK_LE(progress.over(), run.call->chunk_count());
     for (uint32_t local = 0; local < ranks_.size(); ++local) {
-      const LongCall::Progress& progress = run.call->ranks[local];
-      CHECK_LE(progress.done, progress.next);
-      CHECK_LE(progress.next, run.call->chunk_count());
-      if (run.call->waits_for(local)) ++under_way[local];
+      CHECK_LE(progress.done(local), progress.next(local));
+      CHECK_LE(progress.next(local), run.call->chunk_count());
+      if (progress.waits_for(local)) ++under_way[local];
     }
   }
   for (uint32_t local = 0; local < ranks_.size(); ++local) {

@@ -25,18 +25,16 @@ LongCall::LongCall(const schedule::ShapeIndex* shape, const schedule::Plan* plan
       self_(self),
       first_(first),
       regular_(PlanCollective(arguments.collective)),
-      folds_(schedule::FoldsInOrder(arguments)) {
-  const size_t local_ranks = shape->RanksOf(self).size();
-  ranks.resize(local_ranks);
-  posts_.resize(local_ranks, CallPost{.arguments = arguments});
-  buffers_.resize(local_ranks);
+      folds_(schedule::FoldsInOrder(arguments)),
+      progress_(shape->RanksOf(self).size()),
+      buffers_(shape->RanksOf(self).size()),
+      posts_(shape->RanksOf(self).size(), CallPost{.arguments = arguments}) {
   // schedule::PlanFor chooses a plan for long messages for long calls, and the plan for the longest blocks where not
   // all ranks know the counts.
   if (!blocks() || RootTells()) CHECK_GE(plan->bytes_max, schedule::kMessageBytesMax);
   chunk_bytes_ = schedule::ChunkBytesMax(*plan);
   if (!blocks()) {
     data_chunks_ = (arguments.bytes() + chunk_bytes_ - 1) / chunk_bytes_;
-    complete_ = true;
     return;
   }
   if (RootTells()) {
@@ -73,7 +71,6 @@ void LongCall::CutPairs() {
   cutting_.emplace(*plan_, *sizes_, 0, pair_bytes_max_);
   const uint64_t each = schedule::SegmentsPerChunk(*plan_);
   data_chunks_ = 1 + (cutting_->segment_count() - 1 + each - 1) / each;
-  complete_ = true;
 }
 
 void LongCall::SetSizes(const BlockList& list) {
@@ -97,12 +94,11 @@ void LongCall::Cut() {
   cutting_.emplace(*plan_, *sizes_, arguments().bytes(), pair_bytes_max_);
   const uint32_t each = schedule::SegmentsPerChunk(*plan_);
   data_chunks_ = (cutting_->segment_count() + each - 1) / each;
-  complete_ = true;
 }
 
 void LongCall::Join(uint32_t local, const CallPost& post) {
   posts_[local] = post;
-  ranks[local].state = Progress::State::kJoined;
+  progress_.Join(local);
   buffers_[local] = {post.send_blocks.get(), post.receive_blocks.get()};
   const bool scatters = regular_ == Collective::kScatter || regular_ == Collective::kReduceScatter;
   const BlockList* list = scatters ? post.send_blocks.get() : post.receive_blocks.get();
@@ -174,7 +170,7 @@ absl::StatusOr<std::vector<schedule::NodeSequence>> LongCall::SequencesOf(uint64
     const uint64_t step = schedule::BlockSegmentBytes(*plan_);
     for (uint64_t at = chunk.offset; at < end; at += step) {
       sequences.push_back(schedule::ExpandNotes(*plan_, index_->tree, self_, root_node.value(),
-                                                static_cast<uint32_t>(ranks.size()), {at, std::min(end, at + step)}));
+                                                static_cast<uint32_t>(posts_.size()), {at, std::min(end, at + step)}));
     }
     return sequences;
   }
@@ -238,7 +234,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     fold_->OnOver(index);
     return absl::OkStatus();
   }
-  if (complete_ && (index > 0 || !is_compared_late_)) return absl::OkStatus();
+  if (complete() && (index > 0 || !is_compared_late_)) return absl::OkStatus();
   const std::string name(CollectiveName(arguments().collective));
   if (RootTells()) {
     if (index + 1 < notes_chunks_) return absl::OkStatus();
@@ -285,7 +281,7 @@ absl::Status LongCall::OnChunkOver(uint64_t index) {
     }
     pair_bytes_max_ = std::max(pair_bytes_max_, heard.bytes_max);
   }
-  if (!complete_) CutPairs();
+  if (!complete()) CutPairs();
   is_compared_late_ = false;
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/calls/client_interface.h"
+#include "daemon/core/team/chunk_progress.h"
 #include "schedule/blocks.h"
 #include "schedule/expand.h"
 #include "schedule/folds.h"
@@ -74,7 +75,7 @@ class LongCall {
   void Join(uint32_t local, const CallPost& post);
 
   uint64_t chunk_count() const { return fold_ ? fold_->chunk_count() : notes_chunks_ + data_chunks_; }
-  bool complete() const { return fold_ ? fold_->complete() : complete_; }
+  bool complete() const { return fold_ ? fold_->complete() : cutting_ || !blocks(); }
   // Returns whether the call is complete(), and this node has compared the counts that only some ranks know. No rank is
   // notified before.
   bool agreed() const { return complete() && !is_compared_late_; }
@@ -98,18 +99,8 @@ class LongCall {
   // Returns the rank's post, once it has joined.
   const CallPost& post(uint32_t local) const { return posts_[local]; }
 
-  // Progress is the state of one rank here.
-  struct Progress {
-    enum class State : uint8_t { kAway, kJoined, kNotified };
-    State state = State::kAway;
-    bool failed = false;
-    uint64_t next = 0;  // index of the next chunk to start
-    uint64_t done = 0;  // number of chunks that are done for the rank
-  };
-  // Returns whether the rank has joined and has no event yet.
-  bool waits_for(uint32_t local) const { return ranks[local].state == Progress::State::kJoined; }
-  std::vector<Progress> ranks;   // by local index
-  uint64_t finished_chunks = 0;  // number of chunks that are over at this node
+  ChunkProgress& progress() { return progress_; }
+  const ChunkProgress& progress() const { return progress_; }
 
  private:
   bool RootTells() const;
@@ -127,7 +118,8 @@ class LongCall {
   const NodeIndex self_;
   const CallSeq first_;
   const Collective regular_;
-  const bool folds_;                            // the call is an ordered reduction
+  const bool folds_;  // the call is an ordered reduction
+  ChunkProgress progress_;
   std::vector<schedule::RankBuffers> buffers_;  // by local index
   std::vector<CallPost> posts_;                 // by local index; all have the call's arguments
   std::optional<schedule::BlockSizes> sizes_;
@@ -139,7 +131,6 @@ class LongCall {
   uint64_t own_pair_bytes_max_ = 0;  // alltoallv: most bytes from this node to one node, or from one node to this one
   uint64_t notes_chunks_ = 0;
   uint64_t data_chunks_ = 0;
-  bool complete_ = false;
   bool is_compared_late_ = false;  // set until the first chunk of an alltoallv with kPairsBounded is over
 };
 
