@@ -100,7 +100,6 @@ void DaemonCore::Tick(absl::Time now) {
       std::clamp(now - next_tick_, absl::ZeroDuration(), options_.heartbeat) + options_.heartbeat / 2;
   next_tick_ = now + options_.heartbeat / 2;
   for (const Incarnation peer : neighbors_.DueHeartbeats(now, options_.heartbeat)) {
-    ++counters_.heartbeats_sent;
     SendToPeer(peer, HeartbeatMessage{});
   }
   for (const Incarnation peer : silence_.Weigh(now, timeouts(), [this](Incarnation silent) {
@@ -109,19 +108,12 @@ void DaemonCore::Tick(absl::Time now) {
                            .cause = FailureCause::kNodeSilent,
                            .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(options_.node_timeout))});
        })) {
-    ++counters_.neighbors_lost;
+    ++neighbors_lost_;
     neighbors_.Lost(peer);
   }
   neighbors_.DropUnused(now);
   connections_.Tick();
-  registry_.Tick();
-  for (const auto& [id, team] : registry_.teams()) {
-    if (team->ProbeStalled(options_.stall_probe)) registry_.CompareCalls(*team);
-    if (team->IsHeld()) counters_.held += since_last;
-    if (team->AskForDecision(std::min(options_.decision_ask, options_.node_timeout / 4))) {
-      planner_.Send(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
-    }
-  }
+  registry_.Tick(since_last);
 }
 
 void DaemonCore::CheckInvariants() const {
@@ -146,7 +138,7 @@ void DaemonCore::SayClosing() {
 }
 
 void DaemonCore::SayStopping(bool done) {
-  is_stopping_ = true;
+  drain_.Announce();
   SendDepartures();
   if (planner_.Has(schedule::Feature::kStopping)) planner_.Send(schedule::Stopping{.done = done});
 }
@@ -162,11 +154,10 @@ schedule::DaemonStatus DaemonCore::Status(bool latencies) const {
   AppendAccounts(&status);
   status.counters["daemon.connections"] = connections_.size();
   status.counters["daemon.neighbors"] = neighbors_.size();
-  status.counters["daemon.heartbeats.sent"] = counters_.heartbeats_sent;
-  status.counters["daemon.heartbeats.received"] = counters_.heartbeats_received;
-  status.counters["daemon.neighbors.lost"] = counters_.neighbors_lost;
+  status.counters["daemon.heartbeats.sent"] = neighbors_.heartbeats_sent();
+  status.counters["daemon.heartbeats.received"] = neighbors_.heartbeats_received();
+  status.counters["daemon.neighbors.lost"] = neighbors_lost_;
   status.counters["calls.in_flight"] = status.calls.size();
-  status.counters["calls.held_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(counters_.held));
   if (options_.instruments != nullptr) {
     options_.instruments->AppendCounters(&status.counters);
     if (latencies) status.latencies = options_.instruments->latencies().Rows();
@@ -316,7 +307,7 @@ void DaemonCore::On(const schedule::Registered& m) {
   }
   // Older planners never set `draining`; they send Drain after this message if the node is drained.
   if (m.features.contains(schedule::Feature::kStopping)) SetDrained(m.draining);
-  if (is_stopping_) SayStopping(/*done=*/false);
+  if (drain_.announced()) SayStopping(/*done=*/false);
   registry_.OnRegistered(m);
 }
 
@@ -385,7 +376,7 @@ bool DaemonCore::HandlePeers() {
   const auto messages = std::exchange(peer_messages_, {});
   for (const auto& [from, message] : messages) {
     if (std::holds_alternative<HeartbeatMessage>(message)) {  // OnPeerHeard has recorded its time
-      ++counters_.heartbeats_received;
+      neighbors_.CountHeartbeat();
     } else if (const std::optional<MeterMessage> meter = AsMeterMessage(message)) {
       meters_.OnMessage(from, *meter, turn_cost_);
     } else {
@@ -414,7 +405,7 @@ void DaemonCore::OnConnectionLost(Incarnation peer) {
 
 void DaemonCore::LoseNode(Incarnation peer, const FailureReport& why) {
   COPSE_LOG(kInfo, "neighbor ", peer.value(), " lost: ", why.text);
-  ++counters_.neighbors_lost;
+  ++neighbors_lost_;
   for (const auto& [id, team] : registry_.teams()) team->OnNodeLost(peer, why);
   neighbors_.Lost(peer);
 }

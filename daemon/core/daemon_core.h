@@ -180,13 +180,6 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void AppendAccounts(schedule::DaemonStatus* status) const;
   void Tick(absl::Time now);
 
-  struct Counters {
-    uint64_t heartbeats_sent = 0;
-    uint64_t heartbeats_received = 0;
-    uint64_t neighbors_lost = 0;
-    absl::Duration held;  // time in which calls waited for the decision of an epoch switch, summed over teams
-  };
-
   const Clock* const clock_;
   CoreOptions options_;
   Accounts accounts_;
@@ -201,11 +194,10 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   TeamRegistry registry_;
   PrepareChecker checker_;
   SilenceWatch silence_;
-  bool is_stopping_ = false;  // SayStopping was called
   std::vector<std::pair<Incarnation, PeerMessage>> peer_messages_;
   std::vector<Incarnation> peers_down_;
   Departures departures_;
-  Counters counters_;
+  uint64_t neighbors_lost_ = 0;
   absl::Time last_progress_;
   absl::Time next_tick_ = absl::InfinitePast();
 };

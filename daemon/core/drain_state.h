@@ -28,8 +28,13 @@ class DrainState {
     return true;
   }
 
+  // Records that the planner is notified of the stop.
+  void Announce() { announced_ = true; }
+  bool announced() const { return announced_; }
+
  private:
   bool drained_ = false;
+  bool announced_ = false;
   std::string stop_reason_;  // empty: the daemon does not stop
 };
 

@@ -107,10 +107,18 @@ void TeamRegistry::CompareCalls(const Team& team) const {
   if (const Team* of = derived ? teams_.ParentOf(team) : &team) order_.AskNeighbors(*of);
 }
 
-void TeamRegistry::Tick() {
+void TeamRegistry::Tick(absl::Duration since_last) {
   formations_.FailWithoutPlanner();
   sub_teams_.Tick();
   SayTeams();
+  const CoreOptions& options = *parts_.options;
+  for (const auto& [id, team] : teams_) {
+    if (team->ProbeStalled(options.stall_probe)) CompareCalls(*team);
+    if (team->IsHeld()) held_ += since_last;
+    if (team->AskForDecision(std::min(options.decision_ask, options.node_timeout / 4))) {
+      parts_.planner->Send(schedule::EpochQuery{.team = id, .epoch = team->prepared_epoch()});
+    }
+  }
 }
 
 void TeamRegistry::SayTeams() {
@@ -146,6 +154,7 @@ void TeamRegistry::AppendStatus(schedule::DaemonStatus* status) const {
     status->ranks += static_cast<uint32_t>(status->progress.size() - before);
   }
   derived_.AppendStatus(status);
+  status->counters["calls.held_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(held_));
 }
 
 void TeamRegistry::CheckInvariants() const {

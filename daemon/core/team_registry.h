@@ -82,17 +82,15 @@ class TeamRegistry : private SubTeamHost {
   // --- Neighbors ---
   // Ignores messages about teams that are not here.
   void OnPeerMessage(Incarnation from, const PeerMessage& message);
-  // A call of the team has waited for long: starts the comparison of calls of all collective classes with neighbors.
-  void CompareCalls(const Team& team) const;
-
   // --- The end ---
   // The team has just broken: notifies the planner, and breaks the parent or the derived teams, too.
   void OnBroken(TeamId id, const schedule::FailureReport& why);
   // Removes teams that broke before they were formed. Must not be called from within a function of a team.
   void RemoveBrokenFormations();
 
-  // Ends formations whose time is over. Called every few hundred milliseconds.
-  void Tick();
+  // Ends formations whose time is over, compares calls that have waited for long with neighbors, and asks for decisions
+  // of epoch switches. Called every few hundred milliseconds, `since_last` after the last time.
+  void Tick(absl::Duration since_last);
   void AppendStatus(schedule::DaemonStatus* status) const;
   // Dies if an invariant does not hold.
   void CheckInvariants() const;
@@ -103,6 +101,8 @@ class TeamRegistry : private SubTeamHost {
   void CommitSubTeam(TeamId id, const std::vector<schedule::EdgeLabel>& outgoing) override;
   void DropSubTeam(TeamId id) override;
 
+  // A call of the team has waited for long: starts the comparison of calls of all collective classes with neighbors.
+  void CompareCalls(const Team& team) const;
   // Lists the teams of this node to the planner, if it is time, or other calls are in flight for long than at the last
   // look, which is some time ago.
   void SayTeams();
@@ -131,6 +131,7 @@ class TeamRegistry : private SubTeamHost {
   // It keeps broken teams that all ranks here have left, until the planner ends them. Register repeats them, since
   // messages on a stream that was cut are lost, and ranks elsewhere may need the reason from the planner.
   std::vector<schedule::RunningTeam> farewells_;
+  absl::Duration held_;   // time in which calls waited for the decision of an epoch switch, summed over teams
   absl::Time next_list_;  // of the teams, to the planner
   absl::Time next_look_;  // at calls that are in flight for long
   using CallKey = std::tuple<TeamId, Family, CallSeq>;

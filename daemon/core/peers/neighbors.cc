@@ -78,6 +78,7 @@ std::vector<Incarnation> NeighborTable::DueHeartbeats(absl::Time now, absl::Dura
     neighbor.sent = now;
     due.push_back(peer);
   }
+  heartbeats_sent_ += due.size();
   return due;
 }
 

@@ -37,6 +37,8 @@ class NeighborTable {
 
   // A frame from the peer has arrived.
   void OnReceived(Incarnation peer, absl::Time now);
+  // The frame was a heartbeat.
+  void CountHeartbeat() { ++heartbeats_received_; }
   // This daemon did not run for `gap`, until `now`, so that time does not count as silence of any neighbor.
   void AllowFor(absl::Duration gap, absl::Time now);
   // Returns the neighbors in use to which a heartbeat is due, and records it as sent.
@@ -51,6 +53,8 @@ class NeighborTable {
   void DropUnused(absl::Time now);
 
   size_t size() const { return neighbors_.size(); }
+  uint64_t heartbeats_sent() const { return heartbeats_sent_; }
+  uint64_t heartbeats_received() const { return heartbeats_received_; }
 
  private:
   struct Neighbor {
@@ -63,6 +67,7 @@ class NeighborTable {
   };
   Connections* connections_;
   std::map<Incarnation, Neighbor> neighbors_;
+  uint64_t heartbeats_sent_ = 0, heartbeats_received_ = 0;
 };
 
 }  // namespace copse::daemon
