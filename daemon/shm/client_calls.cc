@@ -22,7 +22,7 @@ ClientCalls::ClientCalls(DaemonCore* core, std::unique_ptr<ClientPort> port, Reg
       port_(std::move(port)),
       regions_(port_->data(), port_->sizes().data_bytes, limits, std::move(account)),
       calls_(port_->sizes().eq_entries),
-      list_bytes_max_(list_bytes_max) {
+      held_(list_bytes_max) {
   free_.reserve(calls_.size());
   for (uint32_t i = static_cast<uint32_t>(calls_.size()); i > 0; --i) free_.push_back(i - 1);
 }
@@ -36,9 +36,9 @@ absl::Status ClientCalls::LostMemory() const {
 absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams, uint32_t most) {
   if (HasLostMemory()) return LostMemory();
   ASSIGN_OR_RETURN(const uint32_t posted, port_->Posted());
-  if (posted == 0 && !held_may_go_) return 0u;
+  if (posted == 0 && !held_.may_go()) return 0u;
   ASSIGN_OR_RETURN(const uint32_t event_room, port_->EventRoom());
-  const auto held = static_cast<uint32_t>(held_.size());
+  const uint32_t held = held_.count();
   // A head that is too low is also impossible, since there was room for each entry that was taken.
   if (event_room < outstanding_ + held) {
     return absl::InvalidArgumentError(
@@ -47,12 +47,12 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams, uint32_t m
   const uint32_t room = std::min(event_room - outstanding_, core_->PostRoom(client_));
   most = std::min(most, kPostsPerTurn);
   const uint32_t count = std::min({posted, room - std::min(room, held), most});
-  const uint32_t let_go = held_may_go_ ? PostHeld(teams, most) : 0;
+  const uint32_t let_go = held_.may_go() ? PostHeld(teams, most) : 0;
   for (uint32_t i = 0; i < count; ++i) {
     const ring::DqSlot slot = port_->Take();
     if (HasLostMemory()) return LostMemory();
-    if (MustWait(slot.entry)) {
-      held_.push_back({taken_, slot});
+    if (held_.MustWait(slot.entry)) {
+      held_.Hold(taken_, slot);
     } else {
       PostSlot(slot, teams);
     }
@@ -62,31 +62,13 @@ absl::StatusOr<uint32_t> ClientCalls::Read(const MemberOfTeam& teams, uint32_t m
   return count + let_go;
 }
 
-bool ClientCalls::MustWait(const ring::DqEntry& entry) const {
-  if (held_.empty() && list_bytes_ < list_bytes_max_) return false;  // the usual case
-  const bool has_lists = entry.command == static_cast<uint8_t>(ring::Command::kCollective) &&
-                         entry.collective < kCollectiveCount && IsIrregular(static_cast<Collective>(entry.collective));
-  if (has_lists && list_bytes_ >= list_bytes_max_ && lists_.contains(entry.team)) return true;
-  return std::any_of(held_.begin(), held_.end(), [&](const Held& held) { return held.slot.entry.team == entry.team; });
-}
-
 uint32_t ClientCalls::PostHeld(const MemberOfTeam& teams, uint32_t most) {
-  held_may_go_ = false;
-  uint32_t posted = 0;
-  for (const Held& held : std::exchange(held_, {})) {
-    if (posted < most && !MustWait(held.slot.entry)) {
-      PostSlot(held.slot, teams);
-      ++posted;
-    } else {
-      held_.push_back(held);
-    }
-  }
-  held_may_go_ |= posted == most;
+  const uint32_t posted = held_.Release(most, [&](const ring::DqSlot& slot) { PostSlot(slot, teams); });
   CountPosts();
   return posted;
 }
 
-void ClientCalls::CountPosts() { regions_.CountPosts(held_.empty() ? taken_ : held_.front().number); }
+void ClientCalls::CountPosts() { regions_.CountPosts(held_.FirstNumber(taken_)); }
 
 absl::Status ClientCalls::Deregister(uint32_t region) {
   ASSIGN_OR_RETURN(const uint32_t waiting, port_->Posted());
@@ -123,10 +105,7 @@ uint64_t ClientCalls::NewCall(const ring::DqEntry& entry, const CheckedCall& che
   ++outstanding_;
   regions_.Use(checked.send_region);
   regions_.Use(checked.receive_region);
-  if (checked.list_bytes > 0) {
-    list_bytes_ += checked.list_bytes;
-    ++lists_[entry.team];
-  }
+  held_.OnCall(entry.team, checked.list_bytes);
   calls_[index] = {entry.value,        checked.send_region, checked.receive_region,
                    checked.list_bytes, entry.team,          /*used=*/true};
   return index;
@@ -144,11 +123,7 @@ void ClientCalls::OnEvent(const ClientEvent& event) {
   port_->PutEvent(call.value, event.sequence.value(), event.failure);
   regions_.Unuse(call.send_region);
   regions_.Unuse(call.receive_region);
-  if (call.list_bytes > 0) {
-    list_bytes_ -= call.list_bytes;
-    if (--lists_[call.team] == 0) lists_.erase(call.team);
-    held_may_go_ = !held_.empty();
-  }
+  held_.OnCallOver(call.team, call.list_bytes);
   call.used = false;
   free_.push_back(static_cast<uint32_t>(event.value));
   --outstanding_;

@@ -19,6 +19,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/shm/call_check.h"
 #include "daemon/shm/client_port.h"
+#include "daemon/shm/held_posts.h"
 #include "daemon/shm/region_table.h"
 #include "protocol/control.h"
 
@@ -27,16 +28,12 @@ namespace copse::daemon {
 // At most this many entries are read from one client before the next client is served.
 inline constexpr uint32_t kPostsPerTurn = 16;
 
-// Limits the memory for lists of blocks of one client's calls in flight: calls with lists are held back beyond it. One
-// call of each team may exceed it, since a call must run however large its team is.
-inline constexpr uint64_t kListBytesMax = 4u << 20;
-
 // MemberOfTeam maps the handles of a client's teams to its rank in each and their sizes.
 using MemberOfTeam = absl::flat_hash_map<uint32_t, TeamMember>;
 
 // A ClientCalls tracks the calls of one client. Every entry that it takes from the submission queue becomes exactly one
-// event. Without room for its event, an entry waits in the queue. A call that is held back delays later calls of its
-// team, and no others. Thread-compatible.
+// event. Without room for its event, an entry waits in the queue. Calls may be held back (HeldPosts).
+// Thread-compatible.
 class ClientCalls {
  public:
   // `*core` must outlive this object, and so must `*instruments`, which counts refused posts and may be null. The
@@ -47,7 +44,7 @@ class ClientCalls {
   // Sets the client's number in the core. It is called before the first Read.
   void set_client(ClientId client) { client_ = client; }
 
-  bool HasPosts() const { return port_->HasPosts() || held_may_go_; }
+  bool HasPosts() const { return port_->HasPosts() || held_.may_go(); }
   // Returns whether a page of the client's queues or registered memory was lost, so that its calls and their data may
   // be wrong.
   bool HasLostMemory() const { return AnyMemoryLost() && (port_->lost() || regions_.lost()); }
@@ -76,13 +73,8 @@ class ClientCalls {
     uint32_t team = 0;
     bool used = false;
   };
-  struct Held {
-    uint64_t number = 0;  // index among the client's posts
-    ring::DqSlot slot;
-  };
 
   absl::Status LostMemory() const;
-  bool MustWait(const ring::DqEntry& entry) const;
   uint32_t PostHeld(const MemberOfTeam& teams, uint32_t most);
   void CountPosts();  // counts those up to the first one that is held back
   void PostSlot(const ring::DqSlot& slot, const MemberOfTeam& teams);
@@ -97,12 +89,8 @@ class ClientCalls {
   std::vector<Call> calls_;
   std::vector<uint32_t> free_;
   uint32_t outstanding_ = 0;
-  const uint64_t list_bytes_max_;
-  uint64_t list_bytes_ = 0;
-  absl::flat_hash_map<uint32_t, uint32_t> lists_;  // number of calls in flight with lists, by team
-  uint64_t taken_ = 0;                             // entries taken since the start
-  std::vector<Held> held_;                         // entries that are held back, in order
-  bool held_may_go_ = false;
+  uint64_t taken_ = 0;  // entries taken since the start
+  HeldPosts held_;
 };
 
 }  // namespace copse::daemon
