@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/numeric/bits.h"
@@ -56,7 +56,11 @@ SessionContext::SessionContext(const AttachOptions* options, const Clock* clock,
     : options(options), clock(clock), poller(poller), core(core), pages(pages), pace(clock) {}
 
 ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process, Account::Holding held)
-    : context_(context), socket_(std::move(socket)), process_(std::move(process)), held_(std::move(held)) {}
+    : context_(context),
+      socket_(std::move(socket)),
+      process_(std::move(process)),
+      held_(std::move(held)),
+      teams_(context->options->requests_max) {}
 
 ClientSession::~ClientSession() {
   context_->pace.Forget(uid(), this);
@@ -137,7 +141,7 @@ void ClientSession::CheckProcess() {
 
 void ClientSession::OnHangUp() {
   context_->poller->Unwatch(socket_.get());
-  if (!HasLiveTeams() || !process_.pidfd.valid())
+  if (!teams_.any() || !process_.pidfd.valid())
     return Doom(absl::StrCat(DescribeProcess(process_), " closed its connection"));
   hang_up_deadline_ = context_->clock->Now() + context_->options->hang_up_grace;
   UpdateDeadline();
@@ -278,53 +282,28 @@ absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
 
 // --- Teams ---
 
-absl::Status ClientSession::CheckTeamCreate(const attach::TeamCreate& message, TeamRequest* request) const {
-  ASSIGN_OR_RETURN(request->name, GetText("name", message.name));
-  if (message.size == 0 || message.rank >= message.size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("team: rank beyond its size (rank=", message.rank, ", size=", message.size, ")"));
-  }
-  if (message.parent != 0 && !members_.contains(message.parent)) {
-    return absl::InvalidArgumentError(absl::StrCat("team: no such parent (handle=", message.parent, ")"));
-  }
-  if (std::isnan(message.timeout_s) || message.timeout_s < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("team: impossible time-out (timeout_s=", message.timeout_s, ")"));
-  }
-  const size_t pending = creates_.size() + destroys_.size();
-  if (pending >= context_->options->requests_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("team: too many requests (pending=", pending, ", limit=", context_->options->requests_max, ")"));
-  }
-  request->parent = message.parent;
-  request->nonce = message.nonce;
-  request->rank = Rank(message.rank);
-  request->size = message.size;
-  return absl::OkStatus();
-}
-
 void ClientSession::OnTeamCreate(const attach::TeamCreate& message) {
-  TeamRequest request;
-  if (const absl::Status status = CheckTeamCreate(message, &request); !status.ok()) {
-    return AnswerTeamFailed(message.head.request, ReportOf(status));
-  }
-  request.request = next_request_++;
+  absl::StatusOr<std::string> name = GetText("name", message.name);
+  const absl::Status status = name.ok() ? teams_.Check(message) : name.status();
+  if (!status.ok()) return AnswerTeamFailed(message.head.request, ReportOf(status));
   const absl::Duration timeout =
       message.timeout_s > 0 ? absl::Seconds(message.timeout_s) : context_->options->formation_timeout;
-  creates_[request.request] = {
-      message.head.request, {message.rank, message.size}, timeout, context_->clock->Now() + timeout};
+  TeamRequest request;
+  request.request =
+      teams_.Form({message.head.request, {message.rank, message.size}, timeout, context_->clock->Now() + timeout});
+  request.name = *std::move(name);
+  request.parent = message.parent;
+  request.nonce = message.nonce;
+  request.rank = Rank(message.rank);
+  request.size = message.size;
   UpdateDeadline();
   context_->core->CreateTeam(client_, request);
 }
 
 void ClientSession::OnTeamReady(uint64_t request, uint32_t handle, const schedule::TeamLayout& layout) {
-  const auto it = creates_.find(request);
-  if (it == creates_.end()) {
-    unwanted_.push_back(handle);
-    return;
-  }
-  members_[handle] = it->second.member;
-  auto ready = NewMessage<attach::TeamReady>(MessageType::kTeamReady, it->second.client_request);
-  creates_.erase(it);
+  const std::optional<uint64_t> client_request = teams_.OnFormed(request, handle);
+  if (!client_request.has_value()) return;
+  auto ready = NewMessage<attach::TeamReady>(MessageType::kTeamReady, *client_request);
   ready.handle = handle;
   ready.team = layout.id.value();
   ready.window = layout.window;
@@ -333,33 +312,22 @@ void ClientSession::OnTeamReady(uint64_t request, uint32_t handle, const schedul
 }
 
 void ClientSession::OnTeamFailed(uint64_t request, const FailureReport& why) {
-  const auto it = creates_.find(request);
-  if (it == creates_.end()) return;
-  const uint64_t client_request = it->second.client_request;
-  creates_.erase(it);
-  AnswerTeamFailed(client_request, why);
+  const std::optional<uint64_t> client_request = teams_.OnFailed(request);
+  if (client_request.has_value()) AnswerTeamFailed(*client_request, why);
 }
 
 void ClientSession::OnTeamDestroy(const attach::TeamDestroy& message) {
-  const auto it = members_.find(message.handle);
-  if (it == members_.end()) {
+  const std::optional<uint64_t> request = teams_.Destroy(message.head.request, message.handle);
+  if (!request.has_value()) {
     return AnswerDone(message.head.request,
                       {Failure::kInvalidArgument, absl::StrCat("team: no such team (handle=", message.handle, ")")});
   }
-  const uint64_t request = next_request_++;
-  destroys_[request] = {message.head.request, message.handle, it->second};
-  members_.erase(it);
-  context_->core->DestroyTeam(client_, request, message.handle);
+  context_->core->DestroyTeam(client_, *request, message.handle);
 }
 
 void ClientSession::OnTeamDestroyed(uint64_t request, const FailureReport& why) {
-  const auto it = destroys_.find(request);
-  if (it == destroys_.end()) return;  // the team was unwanted
-  const PendingDestroy destroy = it->second;
-  destroys_.erase(it);
-  // The team was not destroyed, as it has calls in flight.
-  if (why.failure != Failure::kNone) members_[destroy.handle] = destroy.member;
-  AnswerDone(destroy.client_request, why);
+  const std::optional<uint64_t> client_request = teams_.OnDestroyed(request, why.failure == Failure::kNone);
+  if (client_request.has_value()) AnswerDone(*client_request, why);
 }
 
 void ClientSession::AnswerTeamFailed(uint64_t client_request, const FailureReport& why) {
@@ -412,14 +380,12 @@ bool ClientSession::Read(uint32_t* posts_left) {
     deregistrations_.erase(it);
     AnswerDone(client_request, {});
   }
-  while (!unwanted_.empty()) {
+  while (const auto unwanted = teams_.TakeUnwanted()) {
     did = true;
-    const uint32_t handle = unwanted_.back();
-    unwanted_.pop_back();
-    context_->core->DestroyTeam(client_, next_request_++, handle);
+    context_->core->DestroyTeam(client_, unwanted->request, unwanted->handle);
   }
   if (!calls_->HasPosts() && !calls_->HasLostMemory()) return did;
-  const absl::StatusOr<uint32_t> read = calls_->Read(members_, *posts_left);
+  const absl::StatusOr<uint32_t> read = calls_->Read(teams_.members(), *posts_left);
   NoteEvents();  // of posts that were refused
   if (!read.ok()) {
     Doom(absl::StrCat(DescribeProcess(process_), " was dropped: ", read.status().message()));
@@ -457,8 +423,7 @@ void ClientSession::NoteEvents() {
 // --- Time and end ---
 
 void ClientSession::UpdateDeadline() {
-  next_deadline_ = std::min({greeting_deadline_, hang_up_deadline_, deaf_until_});
-  for (const auto& [request, create] : creates_) next_deadline_ = std::min(next_deadline_, create.deadline);
+  next_deadline_ = std::min({greeting_deadline_, hang_up_deadline_, deaf_until_, teams_.NextDeadline()});
   context_->deadline = std::min(context_->deadline, next_deadline_);
 }
 
@@ -476,23 +441,16 @@ void ClientSession::Tick(absl::Time now) {
     deaf_until_ = absl::InfiniteFuture();
     if (const absl::Status watched = WatchDoorbell(); !watched.ok()) return Doom(std::string(watched.message()));
   }
-  std::vector<uint64_t> late;
-  for (const auto& [request, create] : creates_) {
-    if (now >= create.deadline) late.push_back(request);
-  }
-  for (const uint64_t request : late) {
-    const PendingCreate& create = creates_.at(request);
+  for (const auto& [request, formation] : teams_.Late(now)) {
     const std::string why = absl::StrCat(
         "not formed in time", context_->core->registered() ? "" : ", as this node's daemon is without a planner",
-        " (size=", create.member.size, ", timeout=", absl::FormatDuration(create.timeout), ")");
+        " (size=", formation.member.size, ", timeout=", absl::FormatDuration(formation.timeout), ")");
     context_->core->CancelCreateTeam(client_, request, why);
-    // The core may have failed the request with a better reason.
-    if (creates_.contains(request)) {
-      OnTeamFailed(request, {.failure = Failure::kTimedOut,
-                             .text = why,
-                             .cause = FailureCause::kNotFormedInTime,
-                             .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(create.timeout))});
-    }
+    // The core may have failed the request with a better reason; else this one does.
+    OnTeamFailed(request, {.failure = Failure::kTimedOut,
+                           .text = why,
+                           .cause = FailureCause::kNotFormedInTime,
+                           .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(formation.timeout))});
   }
   UpdateDeadline();
 }
@@ -512,7 +470,7 @@ void ClientSession::End(const std::string& why) {
     COPSE_LOG(kInfo, reason);
     return;
   }
-  const bool died = HasLiveTeams();
+  const bool died = teams_.any();
   if (died) {
     COPSE_LOG_ABOUT(kWarning, LogSubject{.job = process_.job}, "client ", client_, ": ", reason);
   } else {

@@ -5,7 +5,6 @@
 #define COPSE_DAEMON_SHM_CLIENT_SESSION_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "daemon/core/daemon_core.h"
 #include "daemon/loop/poller.h"
 #include "daemon/shm/client_calls.h"
+#include "daemon/shm/client_teams.h"
 #include "daemon/shm/daemon_pages.h"
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/packet_socket.h"
@@ -129,21 +129,6 @@ class ClientSession final : public ClientSink {
   void OnClosing(const std::string& why) override;
 
  private:
-  // PendingCreate and PendingDestroy are requests to the core, which have numbers of the session, since a client's own
-  // numbers need not differ.
-  struct PendingCreate {
-    uint64_t client_request;
-    TeamMember member;
-    absl::Duration timeout;
-    absl::Time deadline;
-  };
-
-  struct PendingDestroy {
-    uint64_t client_request;
-    uint32_t handle;
-    TeamMember member;
-  };
-
   absl::Status WatchSocket();
   void OnSocket();
   // Reads one message. Returns whether there may be more.
@@ -158,7 +143,6 @@ class ClientSession final : public ClientSink {
   void OnAttachRequest(const Packet& packet);
   absl::Status Attach(const attach::AttachRequest& message);
   void OnTeamCreate(const attach::TeamCreate& message);
-  absl::Status CheckTeamCreate(const attach::TeamCreate& message, TeamRequest* request) const;
   void OnTeamDestroy(const attach::TeamDestroy& message);
   void OnRegisterMemory(const attach::RegisterMemory& message, const UniqueFd& memory);
   void OnDeregisterMemory(const attach::DeregisterMemory& message);
@@ -170,7 +154,6 @@ class ClientSession final : public ClientSink {
   void UpdateDeadline();
   // Has AttachServer wake the client for events that were put.
   void NoteEvents();
-  bool HasLiveTeams() const { return !members_.empty() || !creates_.empty(); }
 
   SessionContext* const context_;
   const UniqueFd socket_;
@@ -182,12 +165,8 @@ class ClientSession final : public ClientSink {
   std::unique_ptr<ClientCalls> calls_;  // null until attached
   ClientId client_ = 0;
 
-  MemberOfTeam members_;  // the client's live teams
-  uint64_t next_request_ = 1;
-  std::map<uint64_t, PendingCreate> creates_;                // by the session's number
-  std::map<uint64_t, PendingDestroy> destroys_;              // by the session's number
+  ClientTeams teams_;
   absl::flat_hash_map<uint32_t, uint64_t> deregistrations_;  // the client's request number, by region
-  std::vector<uint32_t> unwanted_;                           // handles of teams that were formed after their time-out
 
   absl::Time greeting_deadline_ = absl::InfiniteFuture();
   absl::Time hang_up_deadline_ = absl::InfiniteFuture();
