@@ -137,7 +137,7 @@ int FailIfLost(Requests* ours, MPI_Request request) {
   }
   const auto call = ours == nullptr ? nullptr : ours->Find(request);
   if (call == nullptr || AwaitBuffers(*call->communicator, call->offload)) return MPI_SUCCESS;
-  call->communicator->SetOutOfStep();
+  call->communicator->failures().SetOutOfStep();
   return call->communicator->Fail("MPI_Start", COPSE_ERR_CANCELED, kLostData);
 }
 

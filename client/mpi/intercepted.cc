@@ -21,7 +21,7 @@ void InterceptedCall::Enter(MPI_Comm comm, bool may_wait) {
     reason = communicator->Enter(session, may_wait);
     const uint64_t forming = communicator->TakeFormingTime();
     if (start_ != 0) start_ += forming;
-    if (!TakeLateFailure() && communicator->is_out_of_step()) {
+    if (!TakeLateFailure() && communicator->failures().is_out_of_step()) {
       FailBefore(COPSE_ERR_CANCELED, "a call has failed on this rank alone");
     }
     // The clock is read only if needed: reading it twice takes as long as everything else for a call that is passed on.
@@ -40,7 +40,7 @@ void InterceptedCall::FailBefore(copse_status_t why, const char* text) {
 // Fails this call if an earlier one has failed after it had returned. Lost memory is then accessible again, as the
 // program is notified.
 bool InterceptedCall::TakeLateFailure() {
-  const copse_status_t late = communicator->TakeLateFailure();
+  const copse_status_t late = communicator->failures().TakeLate();
   if (late == COPSE_OK) return false;
   FailBefore(late, "an asynchronous call has failed since it returned");
   if (AsyncCalls* const async = TheAsyncCalls(); async != nullptr) async->early_return().ForgetLost();
@@ -50,7 +50,7 @@ bool InterceptedCall::TakeLateFailure() {
 void InterceptedCall::Lose(Offload* offload) {
   if (TakeLateFailure()) return;
   Note(offload->Lose(kLostData), *offload);
-  communicator->SetOutOfStep();
+  communicator->failures().SetOutOfStep();
 }
 
 void InterceptedCall::Note(copse_status_t noted, const Offload& offload) {
@@ -70,10 +70,10 @@ copse_status_t InterceptedCall::RunOnTeam(Offload* offload) const {
   copse_status_t now = offload->Init(team);
   if (now == COPSE_OK) {
     now = offload->Pack();
-    if (now != COPSE_OK) communicator->SetOutOfStep();
+    if (now != COPSE_OK) communicator->failures().SetOutOfStep();
   }
   if (now == COPSE_OK) now = wait.Post(team, offload);
-  if (now != COPSE_OK) communicator->NoteNotPosted(now);
+  if (now != COPSE_OK) communicator->failures().NoteNotPosted(now);
   if (now == COPSE_OK) now = wait.Await(offload);
   if (now == COPSE_OK) now = offload->Unpack();
   return now;
@@ -115,7 +115,7 @@ void InterceptedCall::Decide() {
 void InterceptedCall::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request* request) {
   call->team = communicator->team();
   Note(call->offload.Init(call->team), call->offload);
-  communicator->NoteNotPosted(status);
+  communicator->failures().NoteNotPosted(status);
   if (status == COPSE_OK) result = TheRequests()->Start(call, request);
 }
 
@@ -146,7 +146,7 @@ void InterceptedCall::Count() {
 
 void InterceptedCall::FailForMemory() {
   status = COPSE_ERR_NO_MEMORY;
-  if (communicator != nullptr) communicator->SetOutOfStep();
+  if (communicator != nullptr) communicator->failures().SetOutOfStep();
 }
 
 // Without memory there may be no Communicator, and none for the text of an error.

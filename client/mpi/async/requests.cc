@@ -58,7 +58,7 @@ void Requests::Post(CollectiveRequest* call) {
   const copse_status_t status = call->offload.Post();
   if (status == COPSE_ERR_NO_RESOURCE && !session_->settings.IsOver(call->since_)) return;
   --queued_;
-  call->communicator->NoteNotPosted(status);
+  call->communicator->failures().NoteNotPosted(status);
   call->state_ = status == COPSE_OK ? CollectiveRequest::State::kPosted : CollectiveRequest::State::kEnded;
   call->status_ = status;
 }
@@ -71,7 +71,7 @@ void Requests::Activate(const std::shared_ptr<CollectiveRequest>& call) {
   call->status_ =
       AwaitBuffers(*call->communicator, call->offload) ? call->offload.Pack() : call->offload.Lose(kLostData);
   call->state_ = call->status_ == COPSE_OK ? CollectiveRequest::State::kQueued : CollectiveRequest::State::kEnded;
-  if (call->status_ != COPSE_OK) return call->communicator->SetOutOfStep();
+  if (call->status_ != COPSE_OK) return call->communicator->failures().SetOutOfStep();
   ++queued_;
   Advance();
   if (call->state_ == CollectiveRequest::State::kQueued) StartPoster();
@@ -98,7 +98,7 @@ int Requests::Start(const std::shared_ptr<CollectiveRequest>& call, MPI_Request*
   if (result == MPI_SUCCESS) {
     Activate(call);
   } else {
-    call->communicator->SetOutOfStep();  // other ranks may have posted the call
+    call->communicator->failures().SetOutOfStep();  // other ranks may have posted the call
   }
   return result;
 }

@@ -33,7 +33,7 @@ bool TeamCaller::Turn() {
 
 void TeamCaller::OnLate(copse_status_t status, const char* why) {
   tnbc::NoteLateFailure(name_, why);
-  communicator_->NoteLateFailure(status);
+  communicator_->failures().NoteLate(status);
 }
 
 copse_status_t AgreementTeam::Make(const copse_coll_args_t& args) {

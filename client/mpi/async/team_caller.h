@@ -29,7 +29,7 @@ class TeamCaller final : public tnbc::Caller {
   copse_status_t Await(copse_request_t* request) override;
   double slice() const override { return wait_.slice(); }
   bool Turn() override;
-  void OnNotPosted(copse_status_t status) override { communicator_->NoteNotPosted(status); }
+  void OnNotPosted(copse_status_t status) override { communicator_->failures().NoteNotPosted(status); }
   void OnEnd(const Cost& cost) override { site_.Learn(cost); }
   void OnLate(copse_status_t status, const char* why) override;
 

@@ -18,12 +18,6 @@ namespace {
 
 int keyval = MPI_KEYVAL_INVALID;
 
-// After this many calls a communicator gets a team whatever they have cost, which is the same in every run.
-constexpr uint64_t kCallsBeforeOrder = 16384;
-
-// After a team could not be formed, ranks check at the latest after this many calls whether to try again.
-constexpr uint64_t kCallsBeforeRetry = 1024;
-
 // These are the upper limits of the classes of lengths, in bytes. Calls of one class are measured together, since they
 // use similar plans and protocols and take similar times.
 constexpr uint64_t kLengthClasses[] = {0, 1 << 10, 16 << 10, 256 << 10};
@@ -62,7 +56,7 @@ void Communicator::Release() {
   // acq_rel: the last user sees what the others have written before their release.
   if (uses_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const tnbc::HeldSignals held;
-  if (stream_ != nullptr) Leave(stream_);
+  if (stream() != nullptr) Leave(stream());
   delete this;
 }
 
@@ -92,33 +86,31 @@ Communicator* Communicator::Of(MPI_Comm comm) {
 }
 
 Reason Communicator::Enter(Session* session, bool may_wait) {
-  if (by_mpi_ != Reason::kNone || (team() != nullptr && !order_may_change_)) return by_mpi_;
+  if (by_mpi_ != Reason::kNone || (team() != nullptr && decision_.is_final())) return by_mpi_;
   const Settings& settings = session->settings;
-  if (calls_ == 0) look_at_ = comm_ == MPI_COMM_WORLD ? settings.calls_before_of_world : settings.calls_before;
-  const uint64_t before = calls_++;
-  if (may_wait && before >= (settings.weighs_teams ? kCallsBeforeOrder : look_at_)) order_may_change_ = false;
+  const uint64_t first_look = comm_ == MPI_COMM_WORLD ? settings.calls_before_of_world : settings.calls_before;
+  const bool is_time = decision_.Count(first_look, settings.weighs_teams, may_wait);
   if (team() != nullptr) return Reason::kNone;
-  if (before < look_at_ || !may_wait) return has_no_team_ ? Reason::kNoTeam : Reason::kFirstCalls;
-  if (order_may_change_ && !IsWorthTeam(session)) {
-    look_at_ = std::min(2 * calls_, std::max(calls_, kCallsBeforeOrder));
+  if (!is_time) return decision_.has_failed() ? Reason::kNoTeam : Reason::kFirstCalls;
+  if (!decision_.is_final() && !IsWorthTeam(session)) {
+    decision_.Postpone();
     return Reason::kFirstCalls;
   }
   FormTeam(session);
   if (team() != nullptr || by_mpi_ != Reason::kNone) return by_mpi_;
-  has_no_team_ = true;
-  look_at_ = calls_ + std::min(calls_, kCallsBeforeRetry);
+  decision_.OnNoTeam();
   return Reason::kNoTeam;
 }
 
 bool Communicator::MaySend(const Offload& offload) const {
-  return !order_may_change_ || !offload.is_order_sensitive || size_ <= 2 || offload.combines_in_order();
+  return decision_.is_final() || !offload.is_order_sensitive || size_ <= 2 || offload.combines_in_order();
 }
 
 // Returns whether the communicator's calls have cost many times as much as forming a team. Then the team costs a small
 // share of the time even if few calls follow. The rank with the least cost decides, since the times of the others
 // include their wait for a late rank, such as one that reads the input.
 bool Communicator::IsWorthTeam(Session* session) const {
-  const int is_worth = first_ns_ >= session->formation_times.worth_ns() ? 1 : 0;
+  const int is_worth = decision_.cost_ns() >= session->formation_times.worth_ns() ? 1 : 0;
   int on_all = 0;
   Mpi().Allreduce(&is_worth, &on_all, 1, MPI_INT, MPI_MIN, comm_);
   return on_all != 0;
@@ -197,15 +189,12 @@ tnbc::TraceKind Communicator::DescribeKind(const Offload& offload) {
 }
 
 bool Communicator::FormStream(Session* session) {
-  if (stream_ == nullptr && !has_no_stream_) {
-    stream_ = Form(session, "mpi-stream", team_).team;
-    has_no_stream_ = stream_ == nullptr;
-  }
-  return stream_ != nullptr;
+  if (!stream_.has_value()) stream_ = Form(session, "mpi-stream", team_).team;
+  return stream() != nullptr;
 }
 
 int Communicator::Fail(const char* function, copse_status_t status, const char* text) {
-  if (!has_failed_.exchange(true, std::memory_order_relaxed)) {
+  if (failures_.IsFirst()) {
     PrintLine("%s: %s (rank=%d, size=%d)", function, text, rank_, size_);
     if (Session* const session = TheSession(); session != nullptr) session->parent_teams.Remove(team());
   }

@@ -17,10 +17,12 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/collective_calls.h"
 #include "client/mpi/data/offload.h"
+#include "client/mpi/session/call_failures.h"
 #include "client/mpi/session/parent_teams.h"
 #include "client/mpi/session/path_choice.h"
 #include "client/mpi/session/session.h"
 #include "client/mpi/session/statistics.h"
+#include "client/mpi/session/team_decision.h"
 #include "client/mpi/session/team_formation.h"
 #include "client/tnbc/team_calls.h"
 #include "client/tnbc/trace/trace_file.h"
@@ -47,7 +49,7 @@ class Communicator {
     return reason == Reason::kFirstCalls && session.settings.weighs_teams;
   }
   // Adds the duration of a call for which Enter has returned kFirstCalls.
-  void CountFirst(uint64_t nanoseconds) { first_ns_ += nanoseconds; }
+  void CountFirst(uint64_t nanoseconds) { decision_.AddCost(nanoseconds); }
   // Returns the time that forming teams has taken since the last call of this function, ns.
   uint64_t TakeFormingTime() { return std::exchange(forming_ns_, 0); }
 
@@ -74,7 +76,7 @@ class Communicator {
   // Forms a second team of the same ranks, together with all of them, unless there is one. The completion thread posts
   // fragments of calls on it. Returns false on all ranks if the only attempt has failed.
   bool FormStream(Session* session);
-  copse_team_t* stream() const { return stream_; }
+  copse_team_t* stream() const { return stream_.value_or(nullptr); }
 
   // Returns the state of fragmented calls, which the first call makes. `node` is a hash of this rank's node.
   tnbc::TeamCalls* DividedCalls(uint64_t node);
@@ -83,23 +85,7 @@ class Communicator {
   // Returns the description of this kind of call for traces and profiles.
   tnbc::TraceKind DescribeKind(const Offload& offload);
 
-  // Records that an asynchronous call has failed after its MPI call had returned. Thread-safe; does not allocate.
-  void NoteLateFailure(copse_status_t status) { late_failure_.store(status, std::memory_order_relaxed); }
-  // Returns the failure that NoteLateFailure has recorded, and clears it; COPSE_OK if there is none. Thread-safe.
-  copse_status_t TakeLateFailure() {
-    if (late_failure_.load(std::memory_order_relaxed) == COPSE_OK) return COPSE_OK;
-    return static_cast<copse_status_t>(late_failure_.exchange(COPSE_OK, std::memory_order_relaxed));
-  }
-
-  // Records that a call has failed on this rank alone before it was posted. The ranks' calls no longer match, so all
-  // later calls of this rank fail. Thread-safe.
-  void SetOutOfStep() { is_out_of_step_.store(true, std::memory_order_relaxed); }
-  // Calls SetOutOfStep if other ranks may have posted the call that failed with `status` here before it was posted.
-  void NoteNotPosted(copse_status_t status) {
-    if (status == COPSE_ERR_NO_RESOURCE || status == COPSE_ERR_NO_MEMORY || status == COPSE_ERR_TIMED_OUT)
-      SetOutOfStep();
-  }
-  bool is_out_of_step() const { return is_out_of_step_.load(std::memory_order_relaxed); }
+  CallFailures& failures() { return failures_; }
 
   // A call that continues after its MPI call has returned retains this object. Release destroys it with the last use.
   // Thread-safe.
@@ -136,23 +122,16 @@ class Communicator {
   int rank_ = 0;
   int size_ = 1;
   Reason by_mpi_ = Reason::kNone;  // reason why the communicator never gets a team; kNone: it may get one
-  uint64_t calls_ = 0;
-  uint64_t look_at_ = 0;  // number of calls after which it is decided again whether to form a team
-  uint64_t first_ns_ = 0;
+  TeamDecision decision_;
   uint64_t forming_ns_ = 0;
-  bool has_no_team_ = false;      // forming a team has failed
-  bool order_may_change_ = true;  // the number of calls at which there is a team may differ from run to run
   bool all_end_on_errors_ = false;
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   uint64_t members_hash_ = 0;               // 0: not computed yet
   ParentTeam team_;
-  bool has_no_parent_ = false;  // deriving a team has failed; the next attempt has no parent
-  copse_team_t* stream_ = nullptr;
-  bool has_no_stream_ = false;  // forming stream_ has failed
+  bool has_no_parent_ = false;           // deriving a team has failed; the next attempt has no parent
+  std::optional<copse_team_t*> stream_;  // unset: not formed yet; null: forming it has failed
   std::optional<tnbc::TeamCalls> divided_calls_;
-  std::atomic<int> late_failure_{COPSE_OK};
-  std::atomic<bool> is_out_of_step_{false};
-  std::atomic<bool> has_failed_{false};
+  CallFailures failures_;
   std::mutex error_codes_mutex_;    // guards error_codes_: threads may report failures at once
   std::map<int, int> error_codes_;  // by class
   bool freed_ = false;

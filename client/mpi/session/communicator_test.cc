@@ -88,20 +88,6 @@ TEST_F(CommunicatorTest, WhatTheProgramMayNotDoIsRefusedByItsClass) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), Names("copse-mpi: MPI_Cancel: ", "rank=0"));
 }
 
-TEST_F(CommunicatorTest, ALateFailureIsTakenOnce) {
-  Communicator* const communicator = Communicator::Of(comm_);
-  EXPECT_EQ(communicator->TakeLateFailure(), COPSE_OK);
-  communicator->NoteLateFailure(COPSE_ERR_TIMED_OUT);
-  EXPECT_EQ(communicator->TakeLateFailure(), COPSE_ERR_TIMED_OUT);
-  EXPECT_EQ(communicator->TakeLateFailure(), COPSE_OK);
-  EXPECT_FALSE(communicator->is_out_of_step());
-  communicator->NoteNotPosted(COPSE_OK);
-  communicator->NoteNotPosted(COPSE_ERR_MEMBER_LOST);  // all ranks get it
-  EXPECT_FALSE(communicator->is_out_of_step());
-  communicator->NoteNotPosted(COPSE_ERR_NO_RESOURCE);
-  EXPECT_TRUE(communicator->is_out_of_step());
-}
-
 TEST_F(CommunicatorTest, ACallThatGoesOnKeepsAFreedCommunicator) {
   Communicator* const communicator = Communicator::Of(comm_);
   communicator->Retain();
