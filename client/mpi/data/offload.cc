@@ -2,7 +2,6 @@
 #include "client/mpi/data/offload.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "client/mpi/data/packing.h"
@@ -104,32 +103,13 @@ void Offload::CombineLocally(MPI_Op op, const Datatype& type) {
 }
 
 void Offload::CombineInOrder(MPI_Op op, const Datatype& type, int64_t count, void* result, int ranks) {
-  const uint64_t bytes = static_cast<uint64_t>(count) * type.bytes;
-  in_order_ = InOrder{op, type, static_cast<int>(count), static_cast<char*>(result), ranks, {}};
+  in_order_.emplace(op, type, count, result, ranks);
   args.collective = args.collective == COPSE_COLL_REDUCE ? COPSE_COLL_GATHER : COPSE_COLL_ALLGATHER;
   args.type = COPSE_DT_BYTE;
-  args.count = bytes;
+  args.count = in_order_->bytes();
   // In place, the contribution lies in the receive buffer.
   if (args.send == COPSE_IN_PLACE) args.send = result;
-  if (result == nullptr) return;
-  in_order_->contributions.resize(bytes * static_cast<uint64_t>(ranks));
-  args.recv = in_order_->contributions.data();
-}
-
-// Reduces the contributions in the order of ranks. MPI_Reduce_local replaces its second operand by the result, which is
-// the first operand of the next step. Returns the MPI error code.
-int Offload::Combine() {
-  if (in_order_->result == nullptr) return MPI_SUCCESS;
-  const uint64_t bytes = args.count;
-  char* sum = in_order_->contributions.data();
-  for (int rank = 1; rank < in_order_->ranks; ++rank) {
-    char* const next = sum + bytes;
-    const int error = Mpi().Reduce_local(sum, next, in_order_->count, in_order_->type.handle, in_order_->op);
-    if (error != MPI_SUCCESS) return error;
-    sum = next;
-  }
-  std::memcpy(in_order_->result, sum, bytes);
-  return MPI_SUCCESS;
+  if (result != nullptr) args.recv = in_order_->contributions();
 }
 
 int Offload::RunInOrderByMpi(MPI_Comm comm) {
@@ -138,7 +118,7 @@ int Offload::RunInOrderByMpi(MPI_Comm comm) {
       args.collective == COPSE_COLL_GATHER
           ? Mpi().Gather(args.send, bytes, MPI_BYTE, args.recv, bytes, MPI_BYTE, static_cast<int>(args.root), comm)
           : Mpi().Allgather(args.send, bytes, MPI_BYTE, args.recv, bytes, MPI_BYTE, comm);
-  return error == MPI_SUCCESS ? Combine() : error;
+  return error == MPI_SUCCESS ? in_order_->Run() : error;
 }
 
 void Offload::KeepTypes(std::vector<Copy>* copies) {
@@ -182,7 +162,7 @@ copse_status_t Offload::Lose(const char* why) {
 }
 
 copse_status_t Offload::Unpack() {
-  if (in_order_.has_value() && Combine() != MPI_SUCCESS) {
+  if (in_order_.has_value() && in_order_->Run() != MPI_SUCCESS) {
     error_ = "MPI_Reduce_local failed";
     return COPSE_ERR_INVALID_ARGUMENT;
   }

@@ -16,6 +16,7 @@
 #include "client/mpi/api/mpi_api.h"
 #include "client/mpi/data/element_types.h"
 #include "client/mpi/data/local_combination.h"
+#include "client/mpi/data/ordered_combination.h"
 #include "client/mpi/data/team_request.h"
 
 namespace copse::mpi {
@@ -130,19 +131,7 @@ class Offload {
     std::vector<uint64_t> counts, displacements;
   };
 
-  // InOrder is the state of an ordered reduction: all ranks' contributions in the order of ranks, and the destination
-  // of the result.
-  struct InOrder {
-    MPI_Op op;
-    Datatype type;
-    int count;
-    char* result;
-    int ranks;
-    std::vector<char> contributions;
-  };
-
   TeamRequest Call() { return {request_, &error_}; }
-  int Combine();
   // Allocates a staging buffer for a run that is not plain, and records the copy between them. Returns the buffer.
   char* Stage(const ElementRun& run, std::vector<Copy>* copies);
   // Appends the blocks' counts and displacements in bytes. Returns the address from which displacements count: the
@@ -160,7 +149,7 @@ class Offload {
   std::vector<MPI_Datatype> kept_types_;
   BlockLists send_blocks_, recv_blocks_;
   std::unique_ptr<LocalCombination> combination_;
-  std::optional<InOrder> in_order_;
+  std::optional<OrderedCombination> in_order_;
 };
 
 }  // namespace copse::mpi
