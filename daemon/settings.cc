@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
+#include "base/config/tls_keys.h"
 #include "base/status_macros.h"
 #include "daemon/quota_settings.h"
 #include "daemon/rpc/endpoints.h"
@@ -56,7 +57,7 @@ config::Config NewConfig() {
   using config::Type;
   return config::Config(
       "copsed",
-      {
+      config::WithTlsKeys({
           {.name = "node", .comment = "This node's name in the cluster. Empty: the host name."},
           {.name = "planner",
            .default_text = "127.0.0.1:7470",
@@ -107,9 +108,6 @@ config::Config NewConfig() {
            .comment =
                "PEM file of this node's certificate, for spiffe://DOMAIN/node/NAME; %h is the node's name. For the "
                "planner, copsectl, and other daemons."},
-          {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
-          {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
-          {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."},
           {.name = "insecure",
            .type = Type::kBool,
            .default_text = "false",
@@ -195,7 +193,7 @@ config::Config NewConfig() {
            .default_text = "/run/copse",
            .comment = "Folder of copsed.sock, and of copsed-NODE.crash, which is written when the daemon dies of an "
                       "error of its own."},
-      });
+      }));
 }
 
 bool IsLive(const std::string& key) {
@@ -229,9 +227,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.core_memory = config.Bool("core_memory");
   const std::string& run_dir = config.Text("run_dir");
   if (!run_dir.empty()) settings.crash_file = absl::StrCat(run_dir, "/copsed-", settings.node, ".crash");
-  ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
-                                                           config.Text("tls_ca"), config.Text("tls_crl_dir")},
-                                                          settings.node));
+  ASSIGN_OR_RETURN(settings.tls, config::TlsFilesOf(config, settings.node));
   const bool may_leave = settings.insecure || settings.tls.given();
   ASSIGN_OR_RETURN(settings.planners, ParsePlanners(config.Text("planner"), may_leave));
   RETURN_IF_ERROR(CheckAdminListen(settings.admin_listen, may_leave));

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/config/tls_files.h"
+#include "base/config/tls_keys.h"
 #include "base/process/journal.h"
 #include "base/status_macros.h"
 #include "rpc/credentials.h"
@@ -37,11 +38,7 @@ absl::Status Named(const std::string& key, const absl::Status& status) {
 absl::StatusOr<config::TlsFiles> TlsOf(const config::Config& config) {
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
-  return config::CompleteTlsFiles({.certificate = config.Text("tls_cert"),
-                                   .key = config.Text("tls_key"),
-                                   .authorities = config.Text("tls_ca"),
-                                   .revoked = config.Text("tls_crl_dir")},
-                                  host);
+  return config::TlsFilesOf(config, host);
 }
 
 absl::StatusOr<std::unique_ptr<HttpServer>> StartServer(const config::Config& config,
@@ -58,7 +55,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartServer(const config::Config& co
 
 std::vector<config::Key> ViewerKeys(const std::string& listen) {
   using config::Type;
-  return {
+  return config::WithTlsKeys({
       {.name = "listen",
        .default_text = listen,
        .comment = "Where Prometheus and browsers ask, HOST:PORT. Port 0: any."},
@@ -68,9 +65,7 @@ std::vector<config::Key> ViewerKeys(const std::string& listen) {
        .comment = "Lets it listen beyond loopback in plain text, where everybody may read, and ask so, too."},
       {.name = "tls_cert",
        .comment = "PEM file of a viewer's certificate, for the server that it asks, and for HTTPS beyond loopback."},
-      {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
-      {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
-      {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."}};
+  });
 }
 
 absl::StatusOr<std::unique_ptr<ctl::AdminClient>> Connect(const config::Config& config, const std::string& server) {

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
+#include "base/config/tls_keys.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "planner/server/rules_file.h"
@@ -134,7 +135,7 @@ config::Config NewConfig() {
   using config::Type;
   return config::Config(
       "copse-planner",
-      {
+      config::WithTlsKeys({
           {.name = "listen",
            .default_text = "127.0.0.1:7470",
            .comment = "Where daemons and copsectl connect, HOST:PORT. Port 0: any (see --port-file)."},
@@ -154,9 +155,6 @@ config::Config NewConfig() {
            .comment =
                "PEM file of this planner's certificate, for spiffe://DOMAIN/planner/NAME; %h is the host's name. "
                "Replaced files are used within 10 s."},
-          {.name = "tls_key", .comment = "PEM file of its private key, readable by its owner only."},
-          {.name = "tls_ca", .comment = "PEM file of the authorities whose certificates are believed."},
-          {.name = "tls_crl_dir", .comment = "Folder with their revocation lists, PEM. Empty: nothing is revoked."},
           {.name = "etcd_ca",
            .comment = "With etcds: PEM file of the authority that signed etcd's certificates. Empty: as tls_ca."},
           {.name = "etcd_cert", .comment = "With etcds: PEM file with a certificate for etcd. Empty: as tls_cert."},
@@ -217,7 +215,7 @@ config::Config NewConfig() {
            .comment = "May change while running.",
            .choices = {"debug", "info", "warning", "error"}},
           {.name = "log_file", .comment = "Empty: standard error. Opened again at SIGHUP."},
-      });
+      }));
 }
 
 absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
@@ -228,9 +226,7 @@ absl::StatusOr<Settings> ReadSettings(const config::Config& config) {
   settings.run_dir = config.Text("run_dir");
   settings.private_data = config.Bool("private_data");
   settings.node_timeout = config.Duration("node_timeout");
-  ASSIGN_OR_RETURN(settings.tls, config::CompleteTlsFiles({config.Text("tls_cert"), config.Text("tls_key"),
-                                                           config.Text("tls_ca"), config.Text("tls_crl_dir")},
-                                                          HostName()));
+  ASSIGN_OR_RETURN(settings.tls, config::TlsFilesOf(config, HostName()));
   RETURN_IF_ERROR(ReadStore(config, settings));
   if (const absl::Status address = rpc::HostOf(settings.listen).status(); !address.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("listen: ", address.message()));
