@@ -21,21 +21,27 @@ namespace copse::daemon {
 // It must live as long as the process.
 class CrashRecord {
  public:
-  // How old the counters may be.
-  static constexpr absl::Duration kCountersAge = absl::Seconds(10);
-
   // The file is `path` (docs/reference/instruments.md has its form); empty: there is none. Call it once in a process.
   static CrashRecord* Install(const std::string& path, const std::string& node, Incarnation incarnation);
 
   // `trace` may be null; else it lives until it is replaced by null.
   void SetTrace(const emu::TraceRing* trace) { trace_.store(trace, std::memory_order_relaxed); }
+  // Returns whether the counters are old, and are to be set now.
+  bool WantsCounters(absl::Time now) {
+    if (now < next_counters_) return false;
+    next_counters_ = now + kCountersAge;
+    return true;
+  }
   void SetCounters(const std::map<std::string, uint64_t>& counters);
 
  private:
+  static constexpr absl::Duration kCountersAge = absl::Seconds(10);
+
   CrashRecord(const std::string& node, Incarnation incarnation);
   static void Write(CrashWriter& writer, int signal, const void* record);
 
   std::string head_;
+  absl::Time next_counters_ = absl::InfinitePast();
   std::atomic<const emu::TraceRing*> trace_ = nullptr;
   // One of both texts is shown; the other one may be being made.
   std::array<std::string, 2> counters_;

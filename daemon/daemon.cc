@@ -33,7 +33,6 @@
 #include "base/process/lost_memory.h"
 #include "base/process/open_files.h"
 #include "base/process/signals.h"
-#include "base/spiffe_id.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "daemon/accounts/accounts.h"
@@ -41,9 +40,7 @@
 #include "daemon/loop/spin_policy.h"
 #include "daemon/shm/early_totals.h"
 #include "daemon/shm/listen_socket.h"
-#include "offload_emu/tcp/tcp_transport.h"
 #include "offload_emu/trace_ring.h"
-#include "offload_emu/ucx/ucx_transport.h"
 #include "rpc/status_report.h"
 
 namespace copse::daemon {
@@ -132,12 +129,6 @@ std::string AdminSocket(const std::vector<std::string>& sockets) {
   return path == sockets.end() ? "" : *path + ".admin";
 }
 
-absl::Status CheckName(const SpiffeId& id, const Settings& settings) {
-  if (id.name == settings.node) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("tls_cert: is another node's (tls_cert=", settings.tls.certificate,
-                                                 ", its node=", id.name, ", node=", settings.node, ")"));
-}
-
 // Returns the transport's name for the log.
 std::string NameOf(const TransportChoice& transport) {
   if (transport.uses_tcp) return "tcp";
@@ -175,14 +166,17 @@ absl::Status Daemon::Open() {
   ASSIGN_OR_RETURN(poller_, Poller::Create());
   ASSIGN_OR_RETURN(mailbox_, Mailbox::Create());
   worker_ = std::make_unique<Worker>();
-  RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, [this](uint32_t) { ++wakes_.mailbox; }));
+  RETURN_IF_ERROR(poller_->Watch(mailbox_->event_fd(), EPOLLIN | EPOLLET, [this](uint32_t) { mailbox_->CountWake(); }));
   const sigset_t set = OurSignals();
   signals_ = UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_.valid()) return absl::ErrnoToStatus(errno, "signalfd");
   RETURN_IF_ERROR(poller_->Watch(signals_.get(), EPOLLIN, [this](uint32_t) { OnSignal(); }));
   loop_ = std::make_unique<Loop>(&clock_, poller_.get(), this, LoopOptions{.spin = settings_.live.spin});
-  RETURN_IF_ERROR(OpenIdentity());
-  RETURN_IF_ERROR(OpenNetwork());
+  RETURN_IF_ERROR(identity_.Open(settings_, clock_.Now()));
+  ASSIGN_OR_RETURN(network_,
+                   DataTransport::Open(
+                       {.clock = &clock_, .poller = poller_.get(), .worker = worker_.get(), .mailbox = mailbox_.get()},
+                       settings_, incarnation_));
   RETURN_IF_ERROR(OpenControl());
   RETURN_IF_ERROR(OpenClients());
   COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion,
@@ -193,68 +187,14 @@ absl::Status Daemon::Open() {
   return absl::OkStatus();
 }
 
-absl::Status Daemon::OpenIdentity() {
-  if (!settings_.tls.given()) {
-    if (settings_.insecure) {
-      insecure_warning_.Begin(clock_.Now(),
-                              absl::StrCat("connections to the planner are not encrypted, and prove nothing (planner=",
-                                           absl::StrJoin(settings_.planners, ","), ")"));
-    }
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(settings_.tls, {"node"}));
-  next_identity_look_ = clock_.Now() + rpc::Identity::kRefresh;
-  return CheckName(identity_->self(), settings_);
-}
-
-absl::Status Daemon::CheckIdentity(const Settings& settings) {
-  if (!settings.tls.given()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const SpiffeId id, rpc::Identity::CheckFiles(settings.tls, {"node"}));
-  return CheckName(id, settings);
-}
-
-absl::Status Daemon::OpenNetwork() {
-  mtu_bytes_ = LeastMtu(settings_.transport.net_devices);
-  if (settings_.transport.uses_tcp) {
-    ASSIGN_OR_RETURN(transport_, OpenTcp());
-  } else {
-    emu::UcxTransportOptions options;
-    options.net_devices = settings_.transport.net_devices;
-    options.tls = settings_.transport.ucx_tls;
-    ASSIGN_OR_RETURN(transport_, emu::UcxTransport::Create(options));
-  }
-  return WatchNetwork();
-}
-
-absl::Status Daemon::WatchNetwork() {
-  const int event_fd = transport_->event_fd();
-  if (event_fd == std::exchange(watched_, event_fd)) return absl::OkStatus();
-  return poller_->Watch(event_fd, EPOLLIN, [this](uint32_t) { ++wakes_.network; });
-}
-
-absl::StatusOr<std::unique_ptr<emu::PolledTransport>> Daemon::OpenTcp() {
-  ASSIGN_OR_RETURN(data_identity_, DataIdentity::Open(settings_.tls, worker_.get(), mailbox_.get()));
-  emu::TcpTransportOptions options;
-  options.address = settings_.transport.tcp_address;
-  options.self = incarnation_;
-  options.identity = data_identity_->first();
-  options.encrypt = settings_.encrypts_data;
-  options.dscp = settings_.dscp;
-  ASSIGN_OR_RETURN(std::unique_ptr<emu::TcpTransport> opened, emu::TcpTransport::Create(&clock_, options));
-  tcp_ = opened.get();
-  return opened;
-}
-
 // Certificate and key of gRPC's connections are watched by gRPC.
 void Daemon::RereadIdentity() {
-  if (identity_ == nullptr) return;
+  if (identity_.identity() == nullptr) return;
   worker_->Post([this] {
-    identity_->Reread();  // warns of a certificate that ends soon
+    identity_.identity()->Reread();  // warns of a certificate that ends soon
     mailbox_->Post([this] { planner_stream_->CheckPlanners(); });
   });
-  if (data_identity_ == nullptr) return;
-  data_identity_->Reread(
-      [this](std::shared_ptr<const emu::TlsIdentity> identity) { tcp_->UseIdentity(std::move(identity)); });
+  network_->RereadIdentity();
 }
 
 absl::Status Daemon::OpenControl() {
@@ -262,7 +202,7 @@ absl::Status Daemon::OpenControl() {
                                       {.listen = settings_.admin_listen,
                                        .socket = AdminSocket(settings_.sockets),
                                        .insecure = settings_.insecure,
-                                       .identity = identity_},
+                                       .identity = identity_.identity()},
                                       mailbox_.get(), [this](bool latencies) { return Status(latencies); },
                                       [this](const JobChange& change) { return ChangeJob(change); }));
   CoreOptions options;
@@ -277,10 +217,10 @@ absl::Status Daemon::OpenControl() {
   instruments_ = std::make_unique<Instruments>(&clock_, settings_.trace_records);
   crash_record_->SetTrace(instruments_->trace());
   options.instruments = instruments_.get();
-  core_ = std::make_unique<DaemonCore>(&clock_, transport_.get(), this, options);
+  core_ = std::make_unique<DaemonCore>(&clock_, network_->transport(), this, options);
   PlannerStreamOptions stream;
   stream.addresses = settings_.planners;
-  stream.access = {settings_.insecure, identity_};
+  stream.access = {settings_.insecure, identity_.identity()};
   ASSIGN_OR_RETURN(planner_stream_,
                    PlannerStream::Create(&clock_, mailbox_.get(), worker_.get(), this, stream, incarnation_));
   return absl::OkStatus();
@@ -336,7 +276,7 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   schedule::NodeAnnouncement node;
   node.name = settings_.node;
   node.incarnation = incarnation_;
-  node.worker_address = transport_->LocalAddress();
+  node.worker_address = network_->transport()->LocalAddress();
   node.version = kVersion;
   node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
   node.cores = UsableCores();
@@ -364,15 +304,9 @@ bool Daemon::ReadPosts() {
   const absl::Time now = clock_.Now();
   planner_stream_->Tick(now);
   service_manager_.Tick(now);
-  if (now >= next_identity_look_) {
-    next_identity_look_ = now + rpc::Identity::kRefresh;
-    RereadIdentity();
-  }
-  if (now >= next_crash_counters_) {  // it wakes nobody: counters do not change meanwhile
-    next_crash_counters_ = now + CrashRecord::kCountersAge;
-    crash_record_->SetCounters(Status(/*latencies=*/false).daemon.counters);
-  }
-  insecure_warning_.Tick(now);
+  if (identity_.Tick(now)) RereadIdentity();
+  // It wakes nobody: counters do not change meanwhile.
+  if (crash_record_->WantsCounters(now)) crash_record_->SetCounters(Status(/*latencies=*/false).daemon.counters);
   if (drain_until_.has_value() && (now >= *drain_until_ || attach_server_->client_count() == 0)) loop_->Stop();
   return letters || posts;
 }
@@ -391,19 +325,12 @@ void Daemon::SetSleeping(bool sleeping) {
   trace->Record({.kind = sleeping ? emu::TraceKind::kLoopSleep : emu::TraceKind::kLoopWake});
 }
 
-bool Daemon::ArmNetwork() {
-  // It may have opened meanwhile.
-  if (const absl::Status watched = WatchNetwork(); !watched.ok()) COPSE_LOG(kError, "network: ", watched.message());
-  const absl::StatusOr<bool> armed = transport_->Arm();
-  // Without a wake-up, the bounded sleep finds arrivals.
-  if (!armed.ok()) COPSE_LOG(kError, "network: ", armed.status().message());
-  return !armed.ok() || *armed;
-}
+bool Daemon::ArmNetwork() { return network_->Arm(); }
 
 absl::Time Daemon::NextDeadline() {
   return std::min({core_->NextDeadline(), attach_server_->NextDeadline(), planner_stream_->NextDeadline(),
                    service_manager_.NextDeadline(), drain_until_.value_or(absl::InfiniteFuture()),
-                   insecure_warning_.NextDeadline(), next_identity_look_});
+                   identity_.NextDeadline()});
 }
 
 // --- The planner ---
@@ -493,21 +420,13 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.sleeps"] = loop.sleeps;
   status->counters["loop.sleeps_timed_out"] = loop.sleeps_timed_out;
   status->counters["loop.naps"] = loop.naps;
-  status->counters["loop.wakes.network"] = wakes_.network;
-  status->counters["loop.wakes.mailbox"] = wakes_.mailbox;
+  status->counters["loop.wakes.mailbox"] = mailbox_->wakes();
   status->counters["quota.orphans"] = attach_server_->orphans();
   status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
   status->counters["clients.waited"] = attach_server_->errands_kept();
   attach_server_->early_totals().AppendCounters(&status->counters);
-  status->counters["data.mtu_bytes"] = mtu_bytes_;
-  if (tcp_ != nullptr) {
-    const emu::TcpTransportCounts& wire = tcp_->counts();
-    status->counters["wire.connected"] = wire.connected;
-    status->counters["wire.reconnected"] = wire.reconnected;
-    status->counters["wire.refused"] = wire.refused;
-    status->counters["wire.dropped"] = wire.dropped;
-  }
-  if (identity_ != nullptr) identity_->AppendCounters(&status->counters);
+  network_->AppendCounters(&status->counters);
+  if (identity_.identity() != nullptr) identity_.identity()->AppendCounters(&status->counters);
   status->counters["process.clock_at_ms"] = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
   status->counters["process.cpu_us"] = static_cast<uint64_t>(absl::ToInt64Microseconds(ProcessCpuTime()));
 }
@@ -557,18 +476,18 @@ void Daemon::ApplyLive(const LiveSettings& live) {
 
 void Daemon::StartDrain(const std::string& why) {
   if (drain_until_.has_value()) return loop_->Stop();  // a second signal ends the drain at once
-  stop_reason_ = absl::StrCat("the daemon on node ", settings_.node, " stops (", why, ")");
-  COPSE_LOG(kInfo, stop_reason_, " (clients=", attach_server_->client_count(), ")");
+  const std::string reason = absl::StrCat("the daemon on node ", settings_.node, " stops (", why, ")");
+  COPSE_LOG(kInfo, reason, " (clients=", attach_server_->client_count(), ")");
   service_manager_.Stopping("draining");
   drain_until_ = clock_.Now() + settings_.live.drain_timeout;
-  core_->StartDrain(stop_reason_);
+  core_->StartDrain(reason);
   core_->SayStopping(/*done=*/false);
 }
 
 // Ends all sessions: teams of clients that are still attached break, and other nodes and the planner get the reason
 // within kFarewell.
 void Daemon::Stop() {
-  attach_server_->Shutdown(stop_reason_);
+  attach_server_->Shutdown(std::string(core_->drain_reason()));
   core_->SayStopping(/*done=*/true);
   const absl::Time until = clock_.Now() + kFarewell;
   while (clock_.Now() < until) {

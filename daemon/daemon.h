@@ -17,11 +17,12 @@
 #include "base/ids.h"
 #include "base/process/service_manager.h"
 #include "base/unique_fd.h"
+#include "daemon/control_identity.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/team/checked_prepare.h"
 #include "daemon/crash_record.h"
-#include "daemon/data_identity.h"
+#include "daemon/data_transport.h"
 #include "daemon/loop/loop.h"
 #include "daemon/loop/mailbox.h"
 #include "daemon/loop/poller.h"
@@ -31,10 +32,6 @@
 #include "daemon/settings.h"
 #include "daemon/shm/attach_server.h"
 #include "daemon/shm/daemon_pages.h"
-#include "offload_emu/tcp/tcp_transport.h"
-#include "offload_emu/transport.h"
-#include "rpc/identity.h"
-#include "rpc/insecure_warning.h"
 
 namespace copse::daemon {
 
@@ -57,9 +54,6 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
  public:
   // Errors: INVALID_ARGUMENT for invalid settings; other errors may be transient. The text names the
   // key, if one is at fault.
-  // Returns an error of the certificate files, if they are configured, that would keep a daemon from starting. It names
-  // the key and the file.
-  static absl::Status CheckIdentity(const Settings& settings);
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(DaemonStart start);
   ~Daemon() override;
 
@@ -84,10 +78,6 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   explicit Daemon(DaemonStart start);
 
   absl::Status Open();
-  absl::Status OpenIdentity();
-  absl::Status OpenNetwork();
-  absl::Status WatchNetwork();
-  absl::StatusOr<std::unique_ptr<emu::PolledTransport>> OpenTcp();
   void RereadIdentity();
   absl::Status OpenClients();
   absl::Status OpenControl();
@@ -97,10 +87,6 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   NodeStatus Status(bool latencies) const;
   void AddCounters(schedule::DaemonStatus* status) const;
   schedule::StatusReport Report() const;
-  // Wakes counts the wake-ups of the loop by their source.
-  struct Wakes {
-    uint64_t mailbox = 0, network = 0;
-  };
 
   void OnSignal();
   void Reload();
@@ -114,22 +100,15 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   const Incarnation incarnation_;
   const MonotonicClock clock_;
   ServiceManager service_manager_;
-  std::shared_ptr<const rpc::Identity> identity_;  // null: no TLS for gRPC
-  absl::Time next_identity_look_ = absl::InfiniteFuture();
-  rpc::InsecureWarning insecure_warning_;
+  ControlIdentity identity_;
   UniqueFd signals_;
   std::unique_ptr<Poller> poller_;
-  uint64_t mtu_bytes_ = 0;  // of the network devices for data
   std::unique_ptr<Mailbox> mailbox_;
-  std::unique_ptr<Worker> worker_;               // posts to the mailbox, and destroys objects of the core
-  std::unique_ptr<DataIdentity> data_identity_;  // null: not over tcp
-  std::unique_ptr<emu::PolledTransport> transport_;
-  int watched_ = -1;                  // the network's descriptor that the poller watches; -1: none
-  emu::TcpTransport* tcp_ = nullptr;  // transport_, or null
+  std::unique_ptr<Worker> worker_;  // posts to the mailbox, and destroys objects of the core
+  std::unique_ptr<DataTransport> network_;
   std::unique_ptr<DaemonPages> pages_;
   std::unique_ptr<Instruments> instruments_;
   CrashRecord* crash_record_ = nullptr;
-  absl::Time next_crash_counters_ = absl::InfinitePast();
   // The servers and the stream are destroyed before the core that they call, and the core before the objects that it
   // borrows.
   std::unique_ptr<DaemonCore> core_;
@@ -138,10 +117,8 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<PlannerStream> planner_stream_;
   std::unique_ptr<Loop> loop_;
 
-  Wakes wakes_;
   bool was_registered_ = false;
   std::optional<absl::Time> drain_until_;
-  std::string stop_reason_;
 };
 
 }  // namespace copse::daemon

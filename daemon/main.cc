@@ -13,6 +13,7 @@
 #include "base/process/core_dump.h"
 #include "base/process/journal.h"
 #include "base/process/time_slice.h"
+#include "daemon/control_identity.h"
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
 #include "rpc/grpc_locks.h"
@@ -42,7 +43,7 @@ int Main(int argc, char** argv) {
     settings = ReadSettings(loaded);
     if (!settings.ok()) return settings.status();
     const absl::Status places = CheckPlaces(loaded, *settings);
-    return places.ok() ? Daemon::CheckIdentity(*settings) : places;
+    return places.ok() ? ControlIdentity::Check(*settings) : places;
   };
   config::Started started = config::Start(argc, argv, description, &config);
   if (started.exit_code.has_value()) return *started.exit_code;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -107,6 +108,8 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   // --- Administration ---
   // Accepts no new teams from now on, and calls OnClosing(why) of all clients. Only the first call counts.
   void StartDrain(const std::string& why);
+  // Returns why no new teams are accepted; empty: they are.
+  std::string_view drain_reason() const { return drain_.reason(); }
   // Notifies the planner that the daemon is about to stop, or (`done`) that it stops now. The former is repeated
   // whenever the planner accepts the daemon anew. Planners without Feature::kStopping are not notified.
   void SayStopping(bool done);

@@ -31,11 +31,15 @@ class Mailbox {
   // Returns a descriptor to be watched with EPOLLET: an event comes whenever a letter is posted to an empty queue. The
   // descriptor is never read, so no event can be consumed too early.
   int event_fd() const { return event_.get(); }
+  // Counts the events of the descriptor, of which each has woken the loop.
+  void CountWake() { ++wakes_; }
+  uint64_t wakes() const { return wakes_; }
 
  private:
   explicit Mailbox(UniqueFd event);
 
   const UniqueFd event_;
+  uint64_t wakes_ = 0;
   // It is true while letters wait. The loop reads it in every iteration, since a lock would cost more. Post's store
   // pairs with Drain's load (both seq_cst); the eventfd wakes the loop if the load came before the store.
   std::atomic<bool> any_ = false;
