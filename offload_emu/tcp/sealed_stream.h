@@ -52,7 +52,7 @@ class SealedStream {
   const absl::Status& why() const { return why_; }
   // Returns whether nobody listened at the address.
   bool was_refused() const { return was_refused_; }
-  // Returns the node in the peer's certificate; empty with a shared key. Requires is_open().
+  // Returns the node in the peer's certificate. Requires is_open().
   const std::string& peer() const { return peer_; }
   // Returns what the peer has shown. Requires is_open().
   const PeerChain& peer_chain() const { return *peer_chain_; }

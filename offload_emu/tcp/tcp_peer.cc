@@ -68,7 +68,7 @@ absl::Status CheckReply(const WireHello& hello, const SealedStream& stream, cons
     return absl::UnavailableError("the daemon has ended: another one answers at its address");
   }
   const std::string& node = stream.peer();
-  if (node.empty() || peer.address.node.empty() || node == peer.address.node) return absl::OkStatus();
+  if (peer.address.node.empty() || node == peer.address.node) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("node ", node, " answers at the address of node ", peer.address.node));
 }
 

@@ -239,7 +239,7 @@ void TcpTransport::Impl::OnHello(TcpConnection* connection) {
   TcpPeer* const peer = it->second.get();
   if (!peer->down.ok()) return connection->stream->Close(peer->down);  // it comes again after that was reported
   const std::string& node = connection->stream->peer();
-  if (!node.empty() && !peer->address.node.empty() && node != peer->address.node) {
+  if (!peer->address.node.empty() && node != peer->address.node) {
     ++counts_.refused;
     COPSE_LOG(kWarning, "node ", node, " says that it is node ", peer->address.node, " (incarnation=", hello.source,
               ")");

@@ -204,17 +204,6 @@ TEST(TcpTransportTest, ANetworkReadsDataThatIsNotEncrypted) {
   }
 }
 
-TEST(TcpTransportTest, ASharedKeyIsAnIdentity) {
-  TcpTransportOptions options;
-  options.identity = *TlsIdentity::FromSharedKey(std::string(kSharedKeyBytes, 'k'));
-  Side a(kA, options), b(kB, options);
-  ConnectBoth(&a, &b);
-  Traffic traffic(&a, &b, 100);
-  traffic.Send();
-  ASSERT_TRUE(RunTill({&a, &b}, [&] { return traffic.HasArrived(); }));
-  traffic.Check();
-}
-
 TEST(TcpTransportTest, PacketsSayWhetherTheirFramesAreShortOrLong) {
   TcpTransportOptions options;
   options.dscp = {46, 8};

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/tcp/tls_identity.h"
 
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -17,9 +15,6 @@
 
 namespace copse::emu {
 namespace {
-
-constexpr char kSharedKeyName[] = "copse";
-constexpr unsigned char kAes256GcmSha384[] = {0x13, 0x02};
 
 using x509::Bio;
 using x509::Certificate;
@@ -41,39 +36,6 @@ std::optional<SpiffeId> NameIn(const X509* certificate) {
   std::optional<SpiffeId> name = ParseSpiffeId(x509::UriOf(certificate));
   if (!name.has_value() || name->role != "node") return std::nullopt;
   return name;
-}
-
-// --- TLS 1.3 with a shared key: the key is a session's that both sides have ---
-int IdentityIndex() {
-  static const int index = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
-  return index;
-}
-
-SSL_SESSION* SharedSession(SSL* ssl) {
-  const auto* key = static_cast<const std::string*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), IdentityIndex()));
-  SSL_SESSION* session = SSL_SESSION_new();
-  const SSL_CIPHER* const cipher = SSL_CIPHER_find(ssl, kAes256GcmSha384);
-  const bool made =
-      session != nullptr && cipher != nullptr &&
-      SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(key->data()), key->size()) == 1 &&
-      SSL_SESSION_set_cipher(session, cipher) == 1 && SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
-  if (made) return session;
-  SSL_SESSION_free(session);
-  return nullptr;
-}
-
-int UseSharedKey(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** id, size_t* id_length,
-                 SSL_SESSION** session) {
-  *id = reinterpret_cast<const unsigned char*>(kSharedKeyName);
-  *id_length = std::strlen(kSharedKeyName);
-  *session = SharedSession(ssl);
-  return *session != nullptr ? 1 : 0;
-}
-
-int FindSharedKey(SSL* ssl, const unsigned char* id, size_t id_length, SSL_SESSION** session) {
-  const std::string_view name(reinterpret_cast<const char*>(id), id_length);
-  *session = name == kSharedKeyName ? SharedSession(ssl) : nullptr;
-  return 1;
 }
 
 // Returns a context that speaks TLS 1.3 with AES-256 alone, without tickets: each connection proves anew who it is.
@@ -133,25 +95,7 @@ absl::StatusOr<std::shared_ptr<const TlsIdentity>> TlsIdentity::FromCertificates
   return identity;
 }
 
-absl::StatusOr<std::shared_ptr<const TlsIdentity>> TlsIdentity::FromSharedKey(std::string_view key) {
-  if (key.size() != kSharedKeyBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the shared key has another length (bytes=", key.size(), ", wanted=", kSharedKeyBytes, ")"));
-  }
-  ASSIGN_OR_RETURN(Context context, NewContext());
-  std::shared_ptr<TlsIdentity> identity(new TlsIdentity(context.release()));
-  // A hash of 384 bits belongs to the cipher, so the key is used as a secret of that length.
-  identity->shared_key_ = std::string(key);
-  CHECK(SSL_CTX_set_ex_data(identity->context_, IdentityIndex(), &identity->shared_key_) == 1);
-  SSL_CTX_set_psk_use_session_callback(identity->context_, UseSharedKey);
-  SSL_CTX_set_psk_find_session_callback(identity->context_, FindSharedKey);
-  return identity;
-}
-
-TlsIdentity::~TlsIdentity() {
-  SSL_CTX_free(context_);
-  OPENSSL_cleanse(shared_key_.data(), shared_key_.size());
-}
+TlsIdentity::~TlsIdentity() { SSL_CTX_free(context_); }
 
 ssl_st* TlsIdentity::NewSession(bool is_server) const {
   SSL* const session = SSL_new(context_);
@@ -165,11 +109,6 @@ ssl_st* TlsIdentity::NewSession(bool is_server) const {
 }
 
 absl::StatusOr<std::string> TlsIdentity::PeerOf(const ssl_st* session) const {
-  // A server that does not know the key falls back to certificates, and a client without any would go on.
-  if (!shared_key_.empty()) {
-    if (SSL_session_reused(session) != 1) return absl::PermissionDeniedError("the peer does not have the shared key");
-    return std::string();
-  }
   return NodeIn(SSL_get0_peer_certificate(session));
 }
 
@@ -186,10 +125,6 @@ absl::StatusOr<std::string> TlsIdentity::NodeIn(const x509_st* certificate) cons
 }
 
 absl::Status TlsIdentity::StillBelieves(const PeerChain& peer) const {
-  if ((peer.certificate() == nullptr) != !shared_key_.empty()) {
-    return absl::PermissionDeniedError("certificates and a shared key do not go together");
-  }
-  if (!shared_key_.empty()) return absl::OkStatus();
   const StoreContext check(X509_STORE_CTX_new());
   if (check == nullptr ||
       X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context_), peer.certificate(), peer.others()) != 1) {

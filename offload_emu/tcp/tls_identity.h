@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,9 +16,6 @@ struct stack_st_X509;
 struct x509_st;
 
 namespace copse::emu {
-
-// A secret that the daemons of one job share is this long.
-inline constexpr size_t kSharedKeyBytes = 32;
 
 // A PeerChain is the certificate that a peer has proven to have the key of, and the intermediate ones that it sent.
 // Immutable.
@@ -41,9 +37,8 @@ class PeerChain {
 
 // A TlsIdentity makes TLS 1.3 sessions in which both sides prove who they are. Immutable; thread-safe.
 //
-// With certificates, a daemon is the node that its certificate names, by the URI spiffe://DOMAIN/node/NAME, and it
-// believes certificates of the same authority and the same DOMAIN whose role is `node`. With a shared key, whoever has
-// the key is believed to be the node that it says; the key is combined with an ephemeral Diffie-Hellman exchange.
+// A daemon is the node that its certificate names, by the URI spiffe://DOMAIN/node/NAME, and it believes certificates
+// of the same authority and the same DOMAIN whose role is `node`.
 class TlsIdentity {
  public:
   // Reads PEM text: the node's certificate, followed by intermediate ones if there are any; its private key; the
@@ -54,24 +49,22 @@ class TlsIdentity {
                                                                              const std::string& key,
                                                                              const std::string& authorities,
                                                                              const std::string& revoked = "");
-  // INVALID_ARGUMENT unless the key has kSharedKeyBytes.
-  static absl::StatusOr<std::shared_ptr<const TlsIdentity>> FromSharedKey(std::string_view key);
 
   TlsIdentity(const TlsIdentity&) = delete;
   TlsIdentity& operator=(const TlsIdentity&) = delete;
   ~TlsIdentity();
 
-  // Returns the name in this node's certificate; empty with a shared key.
+  // Returns the name in this node's certificate.
   const std::string& node() const { return node_; }
 
   // Returns a new session, which the caller owns. It refers to this object.
   ssl_st* NewSession(bool is_server) const;
-  // Returns the node that the peer of a session is, after the handshake; empty with a shared key. PERMISSION_DENIED if
-  // its certificate names no node of this domain.
+  // Returns the node that the peer of a session is, after the handshake. PERMISSION_DENIED if its certificate names no
+  // node of this domain.
   absl::StatusOr<std::string> PeerOf(const ssl_st* session) const;
   // Returns OK if this identity would believe the peer of a connection that another one has made. PERMISSION_DENIED if
-  // its certificate is revoked, or is of other authorities or another domain, or if one side has a shared key and the
-  // other a certificate; not if it has expired meanwhile, for which no running team has to end. Takes some 100 us.
+  // its certificate is revoked, or is of other authorities or another domain; not if it has expired meanwhile, for
+  // which no running team has to end. Takes some 100 us.
   absl::Status StillBelieves(const PeerChain& peer) const;
 
  private:
@@ -81,7 +74,6 @@ class TlsIdentity {
   ssl_ctx_st* const context_;
   std::string domain_;
   std::string node_;
-  std::string shared_key_;  // empty: certificates
 };
 
 }  // namespace copse::emu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzzes a daemon's data port: as strangers without a key, and as a peer that has one and says what it likes. An input
-// is a sequence of steps; a byte tells which, and bytes that follow belong to it.
+// Fuzzes a daemon's data port: as strangers without a certificate, and as a peer that has one and says what it likes.
+// An input is a sequence of steps; a byte tells which, and bytes that follow belong to it.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include "offload_emu/tcp/sealed_stream.h"
 #include "offload_emu/tcp/socket_address.h"
 #include "offload_emu/tcp/tcp_transport.h"
+#include "offload_emu/tcp/testing/test_authority.h"
 #include "offload_emu/tcp/tls_identity.h"
 #include "offload_emu/tcp/wire_format.h"
 #include "tools/fuzzing/target.h"
@@ -98,8 +99,11 @@ class PeersFrames final : public emu::TransportSink {
 
 // It takes longer to make than all that one input does.
 const std::shared_ptr<const emu::TlsIdentity>& SharedIdentity() {
-  static const auto& identity = *new std::shared_ptr<const emu::TlsIdentity>(
-      *emu::TlsIdentity::FromSharedKey(std::string(emu::kSharedKeyBytes, 'k')));
+  static const auto& identity = *new std::shared_ptr<const emu::TlsIdentity>([] {
+    const emu::TestAuthority authority;
+    const emu::TestCertificate issued = authority.IssueNode("n1");
+    return *emu::TlsIdentity::FromCertificates(issued.certificate, issued.key, authority.certificate());
+  }());
   return identity;
 }
 
