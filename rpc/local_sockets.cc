@@ -9,8 +9,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -67,16 +70,21 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& path, mode_t mode) {
 }  // namespace
 
 // The number of a connection's descriptor is all that tells an RPC's caller from others (Authorizer). A number that
-// came again at once could be another user's by the time that an RPC of its former owner is judged.
+// came again at once could be another user's by the time that an RPC of its former owner is judged. A user has an
+// eighth of the numbers at most: what says nothing stays connected for minutes.
 class LocalListener::Numbers {
  public:
   Numbers() : end_(ConnectionDescriptors().local) { next_ = begin_ = end_ / 2; }
-  // Returns a descriptor of the same connection, whose number comes again after all others; invalid if there is none.
+  // Returns a descriptor of the same connection, whose number comes again after all others; invalid if there is none,
+  // or none for its user.
   UniqueFd Renumber(const UniqueFd& connection) {
+    const std::optional<Holder> holder = HolderOf(connection.get());
+    if (!holder.has_value() || !HasLeft(holder->uid)) return UniqueFd();
     for (int attempt = 0; attempt < 2; ++attempt) {
       UniqueFd moved(fcntl(connection.get(), F_DUPFD_CLOEXEC, next_));
       if (moved.valid() && moved.get() < end_) {
         next_ = moved.get() + 1;
+        Note(moved.get(), *holder);
         return moved;
       }
       next_ = begin_;
@@ -85,8 +93,51 @@ class LocalListener::Numbers {
   }
 
  private:
+  static constexpr int kShares = 8;
+  static constexpr int kUsersMin = 8;
+
+  struct Holder {
+    uid_t uid;
+    ino_t socket;
+  };
+
+  static std::optional<Holder> HolderOf(int fd) {
+    ucred credentials = {};
+    socklen_t bytes = sizeof(credentials);
+    struct stat status = {};
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0 || fstat(fd, &status) != 0) {
+      return std::nullopt;
+    }
+    return Holder{credentials.uid, status.st_ino};
+  }
+  // gRPC does not say when it closes a connection, so this is found out when it matters.
+  bool HasLeft(uid_t uid) {
+    const int limit = std::max(kUsersMin, (end_ - begin_) / kShares);
+    if (count_[uid] < limit) return true;
+    for (auto it = holders_.begin(); it != holders_.end();) {
+      const auto each = it++;
+      struct stat status = {};
+      const bool is_open = fstat(each->first, &status) == 0 && status.st_ino == each->second.socket;
+      if (each->second.uid == uid && !is_open) Forget(each->first);
+    }
+    return count_[uid] < limit;
+  }
+  void Note(int number, const Holder& holder) {
+    Forget(number);
+    holders_.emplace(number, holder);
+    ++count_[holder.uid];
+  }
+  void Forget(int number) {
+    const auto known = holders_.find(number);
+    if (known == holders_.end()) return;
+    if (--count_[known->second.uid] == 0) count_.erase(known->second.uid);
+    holders_.erase(known);
+  }
+
   const int end_;
   int begin_ = 0, next_ = 0;
+  std::map<int, Holder> holders_;  // by number; some have ended
+  std::map<uid_t, int> count_;     // of these
 };
 
 LocalSockets LocalSocketsIn(const std::string& folder) {

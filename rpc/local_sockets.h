@@ -26,7 +26,8 @@ inline constexpr char kAdminGroup[] = "copse-admin";
 LocalSockets LocalSocketsIn(const std::string& folder);
 
 // A LocalListener accepts connections and gives them to a gRPC server, whose Authorizer asks the kernel about them.
-// gRPC itself tells nothing of a Unix socket's peer.
+// gRPC itself tells nothing of a Unix socket's peer. A user has an eighth of all such connections at most (8 at least);
+// further ones are closed.
 class LocalListener {
  public:
   // Listens on those that have names: admin.sock has mode 0660 and group copse-admin, view.sock 0666. Files that no

@@ -7,17 +7,26 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/server_builder.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <future>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/testing/descriptor_limit.h"
 #include "base/testing/status_matchers.h"
+#include "base/unique_fd.h"
 #include "gtest/gtest.h"
 #include "rpc/status.h"
 
@@ -104,6 +113,47 @@ TEST_F(LocalSocketsTest, NoDescriptorComesAgainSoon) {
   (*listener)->Serve(mirror.server.get());
   for (int i = 0; i < 8; ++i) (void)Call(sockets.view, "/copse.v1.AdminService/Ping");
   EXPECT_EQ(std::set<std::string>(mirror.peers.begin(), mirror.peers.end()).size(), 8u);
+}
+
+// Returns a connection to a socket that this user has made, or an invalid descriptor if the server has closed it.
+// `*may_be`, unless it is null, is false if this process may not be that user.
+UniqueFd Connection(const std::string& path, uid_t uid, bool* may_be = nullptr) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // To the kernel, a user is a thread's.
+  std::thread([&] {
+    const bool is_user = uid == getuid() || syscall(SYS_setresuid, uid, uid, uid) == 0;
+    if (may_be != nullptr) *may_be = is_user;
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  }).join();
+  char first = 0;
+  return recv(fd.get(), &first, 1, 0) == 1 ? std::move(fd) : UniqueFd();  // HTTP/2 begins with a frame of the server's
+}
+
+TEST_F(LocalSocketsTest, AUserWhoKeepsConnectionsLeavesSomeForOthers) {
+  constexpr uid_t kOther = 12345;
+  const LocalSockets sockets = LocalSocketsIn(folder_);
+  Mirror mirror(sockets);
+  std::vector<UniqueFd> kept;
+  const DescriptorLimit limit(400);
+  auto listener = LocalListener::Open(sockets);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  (*listener)->Serve(mirror.server.get());
+  while (kept.empty() || kept.back().valid()) kept.push_back(Connection(sockets.view, getuid()));
+  EXPECT_GT(kept.size(), 8u);
+  EXPECT_LT(kept.size(), 40u);
+  ASSERT_EQ(chmod(folder_, 0755), 0);
+  bool may_be = false;
+  const UniqueFd other = Connection(sockets.view, kOther, &may_be);
+  EXPECT_EQ(other.valid(), may_be) << "in a sandbox there is no other user";
+  kept.clear();
+  // The server sees a moment later that they have gone.
+  for (const absl::Time end = absl::Now() + absl::Seconds(20); kept.empty() || !kept.back().valid();) {
+    ASSERT_LT(absl::Now(), end);
+    kept.push_back(Connection(sockets.view, getuid()));
+  }
 }
 
 TEST_F(LocalSocketsTest, TheOneThatListensKeepsThePathAndALeftOneIsReplaced) {
