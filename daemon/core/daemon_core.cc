@@ -334,7 +334,8 @@ void DaemonCore::OnControl(Incarnation from, uint16_t type, absl::Span<const uin
   absl::StatusOr<PeerMessage> decoded =
       DecodePeerMessage(type, std::string_view(reinterpret_cast<const char*>(message.data()), message.size()));
   if (!decoded.ok()) {
-    COPSE_LOG(kWarning, "from daemon ", from.value(), ": ", decoded.status().message());
+    const std::optional<std::string> end = lines_.Take(absl::StrCat(from.value()), clock_->Now());
+    if (end.has_value()) COPSE_LOG(kWarning, "from daemon ", from.value(), ": ", decoded.status().message(), *end);
     return;
   }
   peer_messages_.emplace_back(from, *std::move(decoded));

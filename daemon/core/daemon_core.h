@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/log_budget.h"
 #include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
 #include "daemon/core/calls/instruments.h"
@@ -201,6 +202,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   std::vector<Incarnation> peers_down_;
   Departures departures_;
   uint64_t neighbors_lost_ = 0;
+  LogBudget lines_;  // about messages of neighbors that cannot be read
   absl::Time last_progress_;
   absl::Time next_tick_ = absl::InfinitePast();
 };

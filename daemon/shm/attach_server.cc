@@ -32,14 +32,17 @@ constexpr size_t kQuietPerTurn = 64;
 
 UniqueFd SpareFd() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
+// Nobody knows whose it is.
+PeerProcess UnknownProcess() { return {.uid = UINT32_MAX}; }
+
 // Sends the reason of a refusal to the client, and logs it. The caller closes the socket.
-void Refuse(int socket, const std::string& why) {
+void Refuse(SessionContext* context, int socket, const PeerProcess& process, const std::string& why) {
   auto reply = NewMessage<attach::AttachReply>(attach::MessageType::kAttachReply, 0);
   reply.status = -static_cast<int32_t>(schedule::Failure::kNoResource);
   SetText(reply.text, why);
   reply.facts.cause = static_cast<uint8_t>(FailureCause::kQuota);
   SendMessage(socket, reply).IgnoreError();
-  COPSE_LOG(kWarning, why);
+  context->Log(LogLevel::kWarning, process, why);
 }
 
 // Each user may have a client a core, and its port, as long as any are left.
@@ -89,7 +92,7 @@ void AttachServer::OnConnection(int listener) {
     if (errno != EMFILE && errno != ENFILE) return;
     spare_.reset();
     socket = UniqueFd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.valid()) Refuse(socket.get(), "attach: the daemon has no descriptors left");
+    if (socket.valid()) Refuse(&context_, socket.get(), UnknownProcess(), "attach: the daemon has no descriptors left");
     socket.reset();
     spare_ = SpareFd();
     return;
@@ -98,12 +101,15 @@ void AttachServer::OnConnection(int listener) {
 
 void AttachServer::AcceptInTurn(UniqueFd socket) {
   absl::StatusOr<PeerProcess> process = PeerOf(socket.get());
-  if (!process.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", process.status().message()));
+  if (!process.ok()) {
+    return Refuse(&context_, socket.get(), UnknownProcess(), absl::StrCat("attach: ", process.status().message()));
+  }
   const uint32_t uid = process->uid;
   if (context_.pace.MayBegin(uid)) return Accept(std::move(socket), *std::move(process));
   if (const size_t waiting = context_.pace.waiting(uid); waiting >= options_.clients_max) {
-    return Refuse(socket.get(), absl::StrCat("attach: too many connections that wait for their turn (uid=", uid,
-                                             ", waiting=", waiting, ", limit=", options_.clients_max, ")"));
+    return Refuse(&context_, socket.get(), *process,
+                  absl::StrCat("attach: too many connections that wait for their turn (uid=", uid,
+                               ", waiting=", waiting, ", limit=", options_.clients_max, ")"));
   }
   context_.pace.Keep(uid, this, [this, socket = std::move(socket), process = *std::move(process)]() mutable {
     Accept(std::move(socket), std::move(process));
@@ -116,14 +122,17 @@ void AttachServer::Accept(UniqueFd socket, PeerProcess process) {
   LookUp(socket.get(), &process);
   const std::shared_ptr<Account> account = context_.core->accounts().Open(uid, process.job, process.groups);
   absl::StatusOr<Account::Holding> held = account->Take(Resource::kClients);
-  if (!held.ok()) return Refuse(socket.get(), absl::StrCat("attach: ", held.status().message()));
+  if (!held.ok()) {
+    return Refuse(&context_, socket.get(), process, absl::StrCat("attach: ", held.status().message()));
+  }
   // Without this limit one user's connections could keep all others out.
   const auto mute = std::count_if(served_.begin(), served_.end(), [&](const Served& served) {
     return !served.session->attached() && served.session->uid() == uid;
   });
   if (mute >= options_.mute_max) {
-    return Refuse(socket.get(), absl::StrCat("attach: too many connections that have not said who they are (uid=", uid,
-                                             ", connections=", mute, ", limit=", options_.mute_max, ")"));
+    return Refuse(&context_, socket.get(), process,
+                  absl::StrCat("attach: too many connections that have not said who they are (uid=", uid,
+                               ", connections=", mute, ", limit=", options_.mute_max, ")"));
   }
   auto session = std::make_unique<ClientSession>(&context_, std::move(socket), std::move(process), *std::move(held));
   if (const absl::Status started = session->Start(); !started.ok()) {

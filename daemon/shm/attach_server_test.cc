@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/log_budget.h"
 #include "base/testing/descriptor_limit.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
@@ -218,6 +220,20 @@ TEST_F(AttachServerTest, DropsWhoConnectsAndSaysNothing) {
   Start({.greeting_timeout = absl::Milliseconds(5)});
   RawClient client = Connect();
   ExpectDropped(&client, "limit=5ms");
+}
+
+TEST_F(AttachServerTest, AUserWhoConnectsWithoutEndFillsNoLog) {
+  Start({});
+  ::testing::internal::CaptureStderr();
+  for (uint32_t i = 0; i < 2 * LogBudget::kBurst; ++i) {
+    const RawClient client = Connect();
+    daemon_->Turn();
+  }
+  for (int i = 0; i < 10; ++i) daemon_->Turn();
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const auto lines = static_cast<uint32_t>(std::count(log.begin(), log.end(), '\n'));
+  EXPECT_GT(lines, LogBudget::kBurst / 2);
+  EXPECT_LT(lines, LogBudget::kBurst * 3 / 2);
 }
 
 // --- Malformed messages ---

@@ -12,7 +12,6 @@
 
 #include "absl/numeric/bits.h"
 #include "absl/strings/str_cat.h"
-#include "base/log.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
 #include "base/version.h"
@@ -54,6 +53,12 @@ absl::StatusOr<uint32_t> RingEntries(const char* what, uint32_t asked, uint32_t 
 SessionContext::SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
                                DaemonPages* pages)
     : options(options), clock(clock), poller(poller), core(core), pages(pages), pace(clock) {}
+
+void SessionContext::Log(LogLevel level, const PeerProcess& process, const std::string& line) {
+  if (!LogEnabled(level)) return;
+  const std::optional<std::string> end = lines.Take(absl::StrCat("uid ", process.uid), clock->Now());
+  if (end.has_value()) WriteLog(level, line + *end, {.job = process.job});
+}
 
 ClientSession::ClientSession(SessionContext* context, UniqueFd socket, PeerProcess process, Account::Holding held)
     : context_(context),
@@ -231,9 +236,10 @@ void ClientSession::OnAttachRequest(const Packet& packet) {
   calls_->port().CloseFd();
   greeting_deadline_ = absl::InfiniteFuture();
   UpdateDeadline();
-  COPSE_LOG_ABOUT(kInfo, LogSubject{.job = process_.job}, "client ", client_, ": ", DescribeProcess(process_),
-                  " of uid ", process_.uid, ", job ", process_.job, ", attached (dq_entries=", sizes.dq_entries,
-                  ", eq_entries=", sizes.eq_entries, ", data_bytes=", sizes.data_bytes, ")");
+  context_->Log(LogLevel::kInfo, process_,
+                absl::StrCat("client ", client_, ": ", DescribeProcess(process_), " of uid ", process_.uid, ", job ",
+                             process_.job, ", attached (dq_entries=", sizes.dq_entries,
+                             ", eq_entries=", sizes.eq_entries, ", data_bytes=", sizes.data_bytes, ")"));
 }
 
 absl::Status ClientSession::Attach(const attach::AttachRequest& message) {
@@ -466,16 +472,9 @@ void ClientSession::End(const std::string& why) {
   auto closing = NewMessage<attach::Closing>(MessageType::kClosing, 0);
   SetText(closing.text, reason);
   SendMessage(socket_.get(), closing).IgnoreError();  // the client may be gone
-  if (!attached()) {
-    COPSE_LOG(kInfo, reason);
-    return;
-  }
+  if (!attached()) return context_->Log(LogLevel::kInfo, process_, reason);
   const bool died = teams_.any();
-  if (died) {
-    COPSE_LOG_ABOUT(kWarning, LogSubject{.job = process_.job}, "client ", client_, ": ", reason);
-  } else {
-    COPSE_LOG_ABOUT(kInfo, LogSubject{.job = process_.job}, "client ", client_, ": ", reason);
-  }
+  context_->Log(died ? LogLevel::kWarning : LogLevel::kInfo, process_, absl::StrCat("client ", client_, ": ", reason));
   doomed_ = true;  // Answer sends nothing from now on
   AddEarly(&context_->early);
   context_->core->Detach(client_, died, reason);

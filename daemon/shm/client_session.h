@@ -15,6 +15,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/log.h"
+#include "base/log_budget.h"
 #include "base/unique_fd.h"
 #include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/client_interface.h"
@@ -62,6 +64,9 @@ struct SessionContext {
   SessionContext(const AttachOptions* options, const Clock* clock, Poller* poller, DaemonCore* core,
                  DaemonPages* pages);
 
+  // Logs what a process has caused, unless its user has caused too many lines.
+  void Log(LogLevel level, const PeerProcess& process, const std::string& line);
+
   const AttachOptions* options;
   const Clock* clock;
   Poller* poller;
@@ -70,6 +75,7 @@ struct SessionContext {
   uint64_t doorbells = 0;  // how often clients have rung their doorbells
   EarlyTotals early;       // sums over clients that are gone
   UserPace pace;
+  LogBudget lines;
   // No session's deadline is before it.
   absl::Time deadline = absl::InfiniteFuture();
   bool any_doomed = false;

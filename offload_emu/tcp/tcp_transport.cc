@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "base/log_budget.h"
 #include "base/process/lost_memory.h"
 #include "base/status_macros.h"
 #include "offload_emu/packet.h"
@@ -122,6 +123,7 @@ class TcpTransport::Impl {
   const TcpTransportOptions options_;
   std::shared_ptr<const TlsIdentity> identity_;
   TcpTransportCounts counts_;
+  LogBudget lines_;  // about nodes that pose as others
   ReadBuffer buffer_;
   BufferPool frames_{kRetainedBytesMax};
   std::map<Incarnation, std::unique_ptr<TcpPeer>> peers_;
@@ -241,8 +243,10 @@ void TcpTransport::Impl::OnHello(TcpConnection* connection) {
   const std::string& node = connection->stream->peer();
   if (!peer->address.node.empty() && node != peer->address.node) {
     ++counts_.refused;
-    COPSE_LOG(kWarning, "node ", node, " says that it is node ", peer->address.node, " (incarnation=", hello.source,
-              ")");
+    if (const std::optional<std::string> end = lines_.Take(node, clock_->Now()); end.has_value()) {
+      COPSE_LOG(kWarning, "node ", node, " says that it is node ", peer->address.node, " (incarnation=", hello.source,
+                ")", *end);
+    }
     return Refuse(Refusal::kOtherNode, options_.encrypt, connection);
   }
   PeerLane& lane = peer->LaneOf(connection->lane);

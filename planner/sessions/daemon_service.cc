@@ -183,7 +183,7 @@ class DaemonService::Stream final : public grpc::ServerBidiReactor<grpc::ByteBuf
   }
 
   void EndInvalid(const absl::Status& why) {
-    COPSE_LOG(kWarning, "a daemon's message cannot be read: ", why.message());
+    service_->authorizer_->LogRefusal(caller_.peer, why);
     End(rpc::ToGrpc(why));
   }
 
