@@ -6,9 +6,6 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_certificate_verifier.h>
-#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <openssl/bio.h>
@@ -33,6 +30,7 @@
 #include "rpc/credentials.h"
 #include "rpc/status.h"
 #include "rpc/testing/identity_files.h"
+#include "rpc/testing/method_calls.h"
 
 namespace copse::rpc {
 namespace {
@@ -126,20 +124,6 @@ absl::Status Call(std::shared_ptr<const Identity> identity, const Server& server
   return CallBy(*credentials, server.address, method);
 }
 
-// Credentials of a client that checks neither itself nor the server. Empty files: it has no certificate.
-std::shared_ptr<grpc::ChannelCredentials> Careless(const config::TlsFiles& files) {
-  grpc::experimental::TlsChannelCredentialsOptions options;
-  if (files.given()) {
-    options.set_certificate_provider(
-        std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(files.key, files.certificate, 600));
-    options.watch_identity_key_cert_pairs();
-  }
-  options.set_verify_server_certs(false);
-  options.set_check_call_host(false);
-  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
-  return grpc::experimental::TlsCredentials(options);
-}
-
 TEST(AuthorizerTest, RoleAndNameComeFromTheCertificate) {
   Server server(Of("planner", "p1"));
   EXPECT_EQ(Call(Of("viewer", "bob"), server), absl::OkStatus());
@@ -199,7 +183,7 @@ TEST(AuthorizerTest, WithoutAnIdentityEveryCallerIsLetIn) {
 TEST(AuthorizerTest, ARefusedClientIsToldWhy) {
   Server server(Of("planner", "p1"));
   const auto call = [&](const emu::TestAuthority& authority, const emu::TestCertificateOptions& options) {
-    return CallBy(Careless(WriteIdentity(authority, "careless", options)), server.address);
+    return CallBy(CarelessCredentials(WriteIdentity(authority, "careless", options)), server.address);
   };
   EXPECT_EQ(call(Authority(), {.uri = "spiffe://test/viewer/x"}), absl::OkStatus());
   EXPECT_THAT(call(Authority(), {.uri = "spiffe://test/viewer/x", .days = -1}),
@@ -218,7 +202,7 @@ TEST(AuthorizerTest, AStrangersHandshakeEnds) {
               FailsWith(kUnauthenticated, "no certificate was shown", "tls_cert", "wanted=spiffe://test/ROLE/NAME"));
   const config::TlsFiles foreign = WriteIdentity(other, "foreign", {.uri = "spiffe://test/viewer/x"});
   for (const config::TlsFiles& files : {config::TlsFiles{}, foreign}) {
-    const absl::Status refused = CallBy(Careless(files), server.address);
+    const absl::Status refused = CallBy(CarelessCredentials(files), server.address);
     EXPECT_EQ(refused.code(), kUnavailable) << refused;
     EXPECT_EQ(WhyUnreachable(refused, true),
               "the server has closed the connection: is this certificate's authority in its tls_ca?")

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/method_roles.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/generated_message_reflection.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -11,32 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "proto/copse/v1/admin_service.pb.h"
-#include "proto/copse/v1/daemon_service.pb.h"
-#include "proto/copse/v1/node_admin_service.pb.h"
+#include "rpc/testing/method_calls.h"
 
 namespace copse::rpc {
 namespace {
-
-std::set<std::string> MethodsOfServices() {
-  // The descriptors of a file are known once something of it is used.
-  const google::protobuf::internal::AddDescriptorsRunner admin(
-      &descriptor_table_proto_2fcopse_2fv1_2fadmin_5fservice_2eproto);
-  const google::protobuf::internal::AddDescriptorsRunner daemon(
-      &descriptor_table_proto_2fcopse_2fv1_2fdaemon_5fservice_2eproto);
-  const google::protobuf::internal::AddDescriptorsRunner node(
-      &descriptor_table_proto_2fcopse_2fv1_2fnode_5fadmin_5fservice_2eproto);
-  std::set<std::string> methods;
-  for (const char* name : {"AdminService", "DaemonService", "NodeAdminService"}) {
-    const auto* const service =
-        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(std::string("copse.v1.") + name);
-    EXPECT_NE(service, nullptr) << name;
-    for (int i = 0; service != nullptr && i < service->method_count(); ++i) {
-      methods.insert("/" + service->full_name() + "/" + service->method(i)->name());
-    }
-  }
-  return methods;
-}
 
 TEST(MethodRolesTest, EachMethodOfEachServiceHasOneRow) {
   const std::set<std::string> methods = MethodsOfServices();

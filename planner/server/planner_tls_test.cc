@@ -2,8 +2,6 @@
 //
 // The planner with certificates and sockets: who may do what.
 #include <gmock/gmock.h>
-#include <grpcpp/security/tls_certificate_verifier.h>
-#include <grpcpp/security/tls_credentials_options.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -20,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/prng.h"
 #include "base/testing/status_matchers.h"
@@ -32,6 +31,7 @@
 #include "rpc/identity.h"
 #include "rpc/status.h"
 #include "rpc/testing/identity_files.h"
+#include "rpc/testing/method_calls.h"
 
 namespace copse::planner {
 namespace {
@@ -203,6 +203,26 @@ TEST_F(PlannerTlsTest, ChangesAreRecordedWithTheirAuthors) {
   EXPECT_TRUE(audit.rows(1).result().starts_with("NOT_FOUND")) << audit.rows(1).result();
 }
 
+// Callers whose certificates prove nothing: no method is for them, nor for whoever may look.
+TEST_F(PlannerTlsTest, NoMethodIsForACertificateThatIsNotBelieved) {
+  Start();
+  rpc::WriteSecretFile(revoked_ + "/list.pem", authority_.Revoke({66}));
+  kill(getpid(), SIGHUP);
+  const auto shown = [&](const emu::TestCertificateOptions& options) {
+    return rpc::ChannelOfItsOwn(life_->address(),
+                                rpc::CarelessCredentials(rpc::WriteIdentity(authority_, "unbelieved", options)));
+  };
+  const auto revoked = shown({.uri = "spiffe://test/administrator/x", .serial = 66});
+  while (rpc::CallEmpty(revoked, "/copse.v1.AdminService/Ping").ok()) continue;  // until the list is read
+  for (const auto& channel : {revoked, shown({.uri = "spiffe://test/administrator/x", .days = -1}),
+                              shown({.uri = "spiffe://elsewhere/administrator/x"}), shown({})}) {
+    for (const std::string& method : rpc::MethodsOfServices()) {
+      if (absl::StartsWith(method, "/copse.v1.NodeAdminService/")) continue;  // a daemon's
+      EXPECT_EQ(rpc::CallEmpty(channel, method).code(), kUnauthenticated) << method;
+    }
+  }
+}
+
 TEST_F(PlannerTlsTest, ARevokedNodesStreamEnds) {
   Start();
   Daemon good(life_->address(), Of("node", "n1"));
@@ -255,13 +275,8 @@ UniqueFd StrangerSocket(const std::string& address) {
 
 TEST_F(PlannerTlsTest, WithoutACertificateThereIsNoConnection) {
   Start();
-  grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_verify_server_certs(false);
-  options.set_check_call_host(false);
-  options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
   v1::ListNodesReply nodes;
-  const absl::Status refused =
-      Call(life_->address(), grpc::experimental::TlsCredentials(options), &Stub::ListNodes, {}, &nodes);
+  const absl::Status refused = Call(life_->address(), rpc::CarelessCredentials({}), &Stub::ListNodes, {}, &nodes);
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
 }
 
