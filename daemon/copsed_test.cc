@@ -267,7 +267,8 @@ TEST_F(CopsedTest, ReloadsOnHangUp) {
   std::ofstream(path) << "log_level: debug\nclients_max: 3\n";
   copsed.Signal(SIGHUP);
   EXPECT_TRUE(Await([&] { return absl::StrContains(copsed.err(), "changed="); })) << copsed.err();
-  EXPECT_THAT(copsed.err(), Names("key=log_level", "key=clients_max", "changed=clients_max,log_level"));
+  EXPECT_THAT(copsed.err(), Names("key=log_level", "key=clients_max",
+                                  absl::StrCat("uid=", getuid(), ", pid=", getpid()), "changed=clients_max,log_level"));
 }
 
 TEST_F(CopsedTest, TakesANewTokenOnHangUp) {

@@ -437,14 +437,14 @@ void Daemon::OnSignal() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
     if (info.ssi_signo == SIGHUP) {
-      Reload();
+      Reload(absl::StrCat("uid=", info.ssi_uid, ", pid=", info.ssi_pid));
     } else {
       StartDrain(info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT");
     }
   }
 }
 
-void Daemon::Reload() {
+void Daemon::Reload(const std::string& who) {
   service_manager_.Reloading();
   RereadIdentity();
   config::Config fresh = start_.config;
@@ -458,9 +458,9 @@ void Daemon::Reload() {
     ApplyLive(*live);
     start_.config = std::move(fresh);
     start_.settings.live = *live;
-    COPSE_LOG(kInfo, "reload: done (changed=", absl::StrJoin(changed, ","), ")");
+    COPSE_LOG(kInfo, "reload: done (", who, ", changed=", absl::StrJoin(changed, ","), ")");
   } else {
-    COPSE_LOG(kError, "reload: nothing changed: ", live.status().message());
+    COPSE_LOG(kError, "reload: nothing changed (", who, "): ", live.status().message());
   }
   service_manager_.Reloaded();
 }

@@ -89,7 +89,8 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   schedule::StatusReport Report() const;
 
   void OnSignal();
-  void Reload();
+  // `who` has asked for it: "uid=0, pid=1".
+  void Reload(const std::string& who);
   void ApplyLive(const LiveSettings& live);
   void StartDrain(const std::string& why);
   void Stop();

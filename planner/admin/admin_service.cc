@@ -80,6 +80,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   grpc::Service* service() override { return this; }
 
   void Stop() override { calls_.Stop(); }
+  void Record(AuditRecord record) override { calls_.Record(std::move(record)); }
 
   Reactor* Ping(Context* context, const v1::PingRequest* request, v1::PingReply* reply) override {
     return calls_.Serve(context, "Ping", [this, request, reply](const CallEnd& done) -> absl::Status {

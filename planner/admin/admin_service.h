@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "planner/admin/audit_log.h"
 #include "planner/admin/planner_instruments.h"
 #include "planner/admin/state_saver.h"
 #include "planner/admin/topology_history.h"
@@ -27,6 +28,8 @@ class AdminService {
  public:
   virtual ~AdminService() = default;
   virtual grpc::Service* service() = 0;
+  // Adds a change that no call has made to the audit. It is called on the planner's thread.
+  virtual void Record(AuditRecord record) = 0;
   // Ends pending calls, and all later ones, as UNAVAILABLE. It is called on the planner's thread when the planner
   // stops.
   virtual void Stop() = 0;

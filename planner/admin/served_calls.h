@@ -107,6 +107,8 @@ class ServedCalls {
     return stream;
   }
 
+  // Records a change that no call has made.
+  void Record(AuditRecord record) { audit_.Add(std::move(record)); }
   const AuditLog& audit() const { return audit_; }
 
  private:

@@ -23,12 +23,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/process/signals.h"
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "base/version.h"
+#include "planner/admin/audit_log.h"
 #include "rpc/control_conversion.h"
 
 namespace copse::planner {
@@ -48,6 +50,13 @@ constexpr uint32_t kPlanThreadsMax = 4;
 constexpr int kBetterNice = 19;
 // Ends the signal thread; only this process sends it.
 constexpr int kEndSignalThread = SIGUSR2;
+
+bool NeedsRestart(const std::string& key) {
+  return key == "listen" || key == "state" || key == "store" || key == "advertise" || key == "lease" ||
+         key == "insecure" || absl::StartsWith(key, "etcd_") || key == "tls_cert" || key == "tls_key" ||
+         key == "tls_ca" || key == "tls_crl_dir" || key == "run_dir" || key == "private_data" || key == "core_memory" ||
+         key == "window" || key == "team_size_max" || key == "node_timeout";
+}
 
 sigset_t Signals() { return SignalSet({SIGTERM, SIGINT, SIGHUP, kEndSignalThread}); }
 
@@ -331,12 +340,13 @@ void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::F
 void PlannerProcess::WaitForSignals() {
   const sigset_t signals = Signals();
   while (true) {
-    int signal = 0;
-    if (sigwait(&signals, &signal) != 0) continue;
+    siginfo_t info = {};
+    const int signal = sigwaitinfo(&signals, &info);
+    if (signal < 0) continue;
     if (signal == kEndSignalThread) return;
-    queue_.Post([this, signal] {
+    queue_.Post([this, signal, uid = info.si_uid, pid = info.si_pid] {
       if (signal == SIGHUP) {
-        Reload();
+        OnHangUp(uid, pid);
       } else {
         COPSE_LOG(kInfo, "the planner stops (", signal == SIGTERM ? "SIGTERM" : "SIGINT", ")");
         stopped_ = true;
@@ -345,40 +355,52 @@ void PlannerProcess::WaitForSignals() {
   }
 }
 
-void PlannerProcess::Reload() {
+void PlannerProcess::OnHangUp(uint32_t uid, int pid) {
   service_manager_.Reloading();
+  AuditRecord record{
+      .time = absl::Now(), .who = absl::StrCat("uid ", uid), .from = absl::StrCat("pid ", pid), .method = "SIGHUP"};
+  const absl::StatusOr<std::vector<std::string>> changed = Reload();
+  record.result = changed.status();
+  if (changed.ok()) record.request = absl::StrJoin(*changed, ", ");
+  record.duration = absl::Now() - record.time;
+  if (admin_service_ != nullptr) {
+    admin_service_->Record(std::move(record));
+  } else {  // it stands by
+    AuditLog(start_.settings.live.log_file).Add(std::move(record));
+  }
+  service_manager_.Reloaded();
+}
+
+absl::StatusOr<std::vector<std::string>> PlannerProcess::Reload() {
   config::Config config = start_.config;
   absl::Status status = config.Load(start_.sources);
   absl::StatusOr<Settings> settings = status.ok() ? ReadSettings(config) : status;
   if (!settings.ok()) {
     COPSE_LOG(kError, "reload: nothing was changed: ", settings.status().message());
-  } else {
-    for (const std::string& key : start_.config.Changed(config)) {
-      const bool fixed = key == "listen" || key == "state" || key == "store" || key == "advertise" || key == "lease" ||
-                         key == "insecure" || absl::StartsWith(key, "etcd_") || key == "tls_cert" || key == "tls_key" ||
-                         key == "tls_ca" || key == "tls_crl_dir" || key == "run_dir" || key == "private_data" ||
-                         key == "core_memory" || key == "window" || key == "team_size_max" || key == "node_timeout";
-      COPSE_LOG(kInfo, "reload: ", key, fixed ? " needs a restart" : " changed");
-    }
-    SetLogLevel(settings->live.log_level);
-    if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) {
-      COPSE_LOG(kError, "reload: ", opened.message());
-    }
-    if (coordinator_ == nullptr) {  // it stands by
-      start_.settings.live = std::move(settings->live);
-    } else {
-      coordinator_->SetLive(settings->live.coordinator);
-      topologies_->ApplyRules(std::move(settings->live.model.rules));
-      topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
-    }
-    if (identity_ != nullptr) {
-      identity_->Reread();
-      CheckPeers();
-    }
-    start_.config = std::move(config);
-    COPSE_LOG(kInfo, "reloaded");
+    return settings.status();
   }
-  service_manager_.Reloaded();
+  std::vector<std::string> changed = start_.config.Changed(config);
+  for (const std::string& key : changed) {
+    COPSE_LOG(kInfo, "reload: ", key, NeedsRestart(key) ? " needs a restart" : " changed");
+  }
+  SetLogLevel(settings->live.log_level);
+  if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) {
+    COPSE_LOG(kError, "reload: ", opened.message());
+  }
+  if (coordinator_ == nullptr) {  // it stands by
+    start_.settings.live = std::move(settings->live);
+  } else {
+    coordinator_->SetLive(settings->live.coordinator);
+    topologies_->ApplyRules(std::move(settings->live.model.rules));
+    topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
+  }
+  if (identity_ != nullptr) {
+    identity_->Reread();
+    CheckPeers();
+  }
+  start_.config = std::move(config);
+  COPSE_LOG(kInfo, "reloaded");
+  return changed;
 }
 
 absl::Status PlannerProcess::Run() {

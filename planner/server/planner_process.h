@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -101,7 +102,10 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   // Serves this machine's users. Only a warning says that it is not possible.
   void ListenLocally();
   void WaitForSignals();  // runs in thread signals_
-  void Reload();
+  // Reads the configuration again, for this process of this user.
+  void OnHangUp(uint32_t uid, int pid);
+  // Returns the keys that have changed.
+  absl::StatusOr<std::vector<std::string>> Reload();
 
   PlannerStart start_;
   const MonotonicClock clock_;

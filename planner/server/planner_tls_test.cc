@@ -203,6 +203,20 @@ TEST_F(PlannerTlsTest, ChangesAreRecordedWithTheirAuthors) {
   EXPECT_TRUE(audit.rows(1).result().starts_with("NOT_FOUND")) << audit.rows(1).result();
 }
 
+TEST_F(PlannerTlsTest, AReloadIsRecordedWithTheUserWhoAskedForIt) {
+  Start();
+  kill(getpid(), SIGHUP);
+  v1::ListAuditReply audit;
+  while (audit.rows_size() == 0) {
+    ASSERT_EQ(Call(Socket("admin"), grpc::InsecureChannelCredentials(), &Stub::ListAudit, {}, &audit),
+              absl::OkStatus());
+  }
+  EXPECT_EQ(audit.rows(0).who(), absl::StrCat("uid ", getuid()));
+  EXPECT_EQ(audit.rows(0).from(), absl::StrCat("pid ", getpid()));
+  EXPECT_EQ(audit.rows(0).method(), "SIGHUP");
+  EXPECT_EQ(audit.rows(0).result(), "OK");
+}
+
 // Callers whose certificates prove nothing: no method is for them, nor for whoever may look.
 TEST_F(PlannerTlsTest, NoMethodIsForACertificateThatIsNotBelieved) {
   Start();
