@@ -35,6 +35,9 @@ SOME_CALLS = 200
 SYS_FUTEX, FUTEX_REQUEUE, FUTEX_WAKE = 202, 3, 1
 MADV_REMOVE = 9
 UINT8 = 4  # COPSE_DT_UINT8
+COLL_ARGS_BYTES = 88  # of copse_coll_args_t; all zero: a barrier
+IN_PROGRESS = 1  # COPSE_INPROGRESS
+PING_S = 30
 MEMBER_LOST = -6  # COPSE_ERR_MEMBER_LOST
 PROGRAMS = {}
 
@@ -96,6 +99,32 @@ def take_teams(library):
     copse = load(library)
     context = attach(copse)
     take_until_refused(copse, lambda count: form(copse, context, f"greedy{count}"))
+
+
+def take_posts(library):
+    copse = load(library)
+    first, second = attach(copse), attach(copse)
+    team, _ = form_pair(copse, first, second)  # the other rank makes no call
+    barrier = ctypes.create_string_buffer(COLL_ARGS_BYTES)
+
+    def post(_):
+        request = ctypes.c_void_p()
+        assert copse.copse_collective_init(team, barrier, ctypes.byref(request)) == 0
+        assert copse.copse_post(request) == 0
+        copse.copse_ping(first, ctypes.c_double(PING_S))  # the daemon has seen the post when it answers
+        return copse.copse_wait(request, ctypes.c_double(0)) == IN_PROGRESS
+
+    take_until_refused(copse, post)
+
+
+def take_regions(library, count, byte_count):
+    """Allocates so many; beyond a quota, memory is not registered, which shows at the daemon alone."""
+    copse = load(library)
+    context, memory = attach(copse), ctypes.c_void_p()
+    for _ in range(int(count)):
+        assert copse.copse_alloc(context, ctypes.c_uint64(int(byte_count)), ctypes.byref(memory)) == 0
+    print(count, "as asked", flush=True)
+    sys.stdin.read()
 
 
 def meddle(library, seconds):
@@ -473,6 +502,26 @@ class TwoUsers(unittest.TestCase):
             rank.kill()
         until("the end of what they held", lambda: self.quota() == [])
 
+    def test_a_user_who_makes_all_calls_it_may_leaves_the_others_theirs(self):
+        self.start_daemon("quotas: {default: {posts: 3}}")
+        _, count, why = self.take("take-posts")
+        self.assertEqual(count, 3, why)
+        self.assertIn(f"uid={GREEDY}, used=3, limit=3", why)
+        self.check_that_the_other_user_forms_a_team()
+        self.assertGreater(self.counters()["quota.refused.posts"], 0)
+
+    def test_a_user_who_takes_all_regions_it_may_leaves_the_others_theirs(self):
+        self.start_daemon()
+        for quota, limit, byte_count, regions in (("regions", "3", 64 << 10, 3), ("region_bytes", "5MiB", 2 * MIB, 2)):
+            with self.subTest(quota=quota):
+                self.reload(f"quotas: {{default: {{{quota}: {limit}}}}}")
+                greedy, _, _ = self.take("take-regions", 6, byte_count)
+                self.assertEqual(self.quota("--user", str(GREEDY))[0]["regions"], regions)
+                self.assertGreater(self.counters()[f"quota.refused.{quota}"], 0)
+                self.check_that_the_other_user_forms_a_team()
+                greedy.kill()
+                until("the greedy user's end", lambda: not self.quota("--user", str(GREEDY)))
+
     # --- Others' sleep, and memory ---
 
     def test_a_user_reaches_the_futexes_of_no_other(self):
@@ -542,7 +591,8 @@ class TwoUsers(unittest.TestCase):
                 self.make_calls(ranks, 10)
 
 
-ATTACKS = {"take-clients": take_clients, "take-teams": take_teams, "meddle": meddle, "connect": connect, "remove-pages": remove_pages}
+ATTACKS = {"take-clients": take_clients, "take-teams": take_teams, "take-posts": take_posts, "take-regions": take_regions,
+           "meddle": meddle, "connect": connect, "remove-pages": remove_pages}
 
 if __name__ == "__main__":
     if sys.argv[1].startswith("--"):
