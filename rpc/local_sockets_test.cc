@@ -38,8 +38,10 @@ using testing::FailsWith;
 // Answers each call with who made it, as an error.
 class Mirror final : public grpc::CallbackGenericService {
  public:
-  explicit Mirror(LocalSockets sockets) : authorizer_(nullptr, std::move(sockets)) {
+  explicit Mirror(LocalSockets sockets, absl::Duration idle = absl::Minutes(10))
+      : authorizer_(nullptr, std::move(sockets)) {
     grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, static_cast<int>(absl::ToInt64Milliseconds(idle)));
     builder.RegisterCallbackGenericService(this);
     server = builder.BuildAndStart();
   }
@@ -154,6 +156,21 @@ TEST_F(LocalSocketsTest, AUserWhoKeepsConnectionsLeavesSomeForOthers) {
     ASSERT_LT(absl::Now(), end);
     kept.push_back(Connection(sockets.view, getuid()));
   }
+}
+
+TEST_F(LocalSocketsTest, AConnectionThatSaysNothingEnds) {
+  const LocalSockets sockets = LocalSocketsIn(folder_);
+  Mirror mirror(sockets, absl::Milliseconds(100));
+  auto listener = LocalListener::Open(sockets);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  (*listener)->Serve(mirror.server.get());
+  const UniqueFd silent = Connection(sockets.view, getuid());
+  const timeval patience = {.tv_sec = 20, .tv_usec = 0};
+  setsockopt(silent.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  char bytes[4096];
+  ssize_t received = 1;
+  while (received > 0) received = recv(silent.get(), bytes, sizeof(bytes), 0);
+  EXPECT_EQ(received, 0) << "it stays connected";
 }
 
 TEST_F(LocalSocketsTest, TheOneThatListensKeepsThePathAndALeftOneIsReplaced) {
