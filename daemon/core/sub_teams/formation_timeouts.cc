@@ -26,13 +26,12 @@ std::optional<SubTeamOutcome> FormationTimeouts::Expired(const SubTeamKey& key,
                                                          const SubTeamFormation& formation) const {
   if (!parents_->contains(key.first)) return SubTeamOutcome::ByPlanner("the node has left the parent");
   const bool is_root = parents_->IsRoot(key.first);
+  const bool is_preparing = formation.state == State::kPreparing;
+  const absl::Duration timeout = is_preparing ? kPrepareTimeout : options_->formation_timeout;
   const absl::Duration age = clock_->Now() - formation.since;
-  if (formation.state == State::kPreparing) {
-    if (!is_root || age < kPrepareTimeout) return std::nullopt;
-    return NotPrepared(key, formation);
-  }
-  if (age < options_->formation_timeout + (is_root ? absl::ZeroDuration() : kRootGrace)) return std::nullopt;
-  return NotGathered(key, formation);
+  if (age < timeout + (is_root ? absl::ZeroDuration() : kRootGrace)) return std::nullopt;
+  if (!is_root) return NotDecided(key, timeout);
+  return is_preparing ? NotPrepared(key, formation) : NotGathered(key, formation);
 }
 
 bool FormationTimeouts::IsOutcomeOld(const SubTeamFormation& formation) const {
@@ -40,13 +39,18 @@ bool FormationTimeouts::IsOutcomeOld(const SubTeamFormation& formation) const {
 }
 
 SubTeamOutcome FormationTimeouts::NotGathered(const SubTeamKey& key, const SubTeamFormation& formation) const {
-  const absl::Duration timeout = options_->formation_timeout;
-  FailureReport why = formation.gathering.Late(timeout);
-  if (!parents_->IsRoot(key.first)) {
-    why.text = absl::StrCat("no decision about the team within ", absl::FormatDuration(timeout));
-  }
+  FailureReport why = formation.gathering.Late(options_->formation_timeout);
   absl::StrAppend(&why.text, " (team=", schedule::DescribeTeam(key.second), ")");
   return {why, false};
+}
+
+SubTeamOutcome FormationTimeouts::NotDecided(const SubTeamKey& key, absl::Duration timeout) {
+  return {{.failure = Failure::kTimedOut,
+           .text = absl::StrCat("no decision about the team within ", absl::FormatDuration(timeout),
+                                " (team=", schedule::DescribeTeam(key.second), ")"),
+           .cause = FailureCause::kNotFormedInTime,
+           .limit = static_cast<uint64_t>(absl::ToInt64Milliseconds(timeout))},
+          false};
 }
 
 SubTeamOutcome FormationTimeouts::NotPrepared(const SubTeamKey& key, const SubTeamFormation& formation) const {

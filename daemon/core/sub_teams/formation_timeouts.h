@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "absl/time/time.h"
 #include "base/clock.h"
 #include "daemon/core/core_options.h"
 #include "daemon/core/sub_teams/parent_trees.h"
@@ -27,10 +28,12 @@ class FormationTimeouts {
   bool IsOutcomeOld(const SubTeamFormation& formation) const;
 
  private:
-  // Joins, or the root's decision about them, are missing.
+  // At the root: joins are missing.
   SubTeamOutcome NotGathered(const SubTeamKey& key, const SubTeamFormation& formation) const;
   // At the root: answers to Prepare are missing.
   SubTeamOutcome NotPrepared(const SubTeamKey& key, const SubTeamFormation& formation) const;
+  // At another daemon: the root, or a daemon on the way from it, has said nothing for `timeout` and kRootGrace.
+  static SubTeamOutcome NotDecided(const SubTeamKey& key, absl::Duration timeout);
 
   const Clock* const clock_;
   const CoreOptions* const options_;

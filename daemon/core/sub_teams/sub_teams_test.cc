@@ -282,6 +282,27 @@ TEST_F(SubTeamsBelowTest, ParentThatBreaksTakesThePreparedTeamAlong) {
   EXPECT_EQ(core_.Status().teams, 2u);
 }
 
+// A daemon between the root and this one may have forgotten the parent meanwhile, and so not pass the decision on.
+TEST_F(SubTeamsBelowTest, DecisionThatDoesNotComeEndsWhatWasPrepared) {
+  JoinAll("t/2");
+  const TeamId id(kPromised.value() + 7);
+  AskToPrepare("t/2", id);
+  TakeFromWire<SubTeamReplyMessage>();
+  std::vector<BreakMessage> breaks;
+  for (int i = 0; i < 100; ++i) {
+    clock_.Advance(absl::Milliseconds(250));
+    while (core_.Progress()) {
+    }
+    for (const BreakMessage& message : TakeFromWire<BreakMessage>()) breaks.push_back(message);
+  }
+  for (const Process& process : processes_) EXPECT_EQ(process.refused.failure, Failure::kTimedOut);
+  EXPECT_EQ(core_.Status().teams, 2u);
+  ASSERT_EQ(breaks.size(), 1u) << "the root may have formed it";
+  EXPECT_EQ(breaks.front().team, id);
+  Decide("t/2", id);
+  EXPECT_EQ(formed(), 1u);
+}
+
 TEST_F(SubTeamsTest, TeamsThatEndBeforeTheirReportAreNotReported) {
   FormParent();
   Form();
