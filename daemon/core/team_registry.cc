@@ -413,7 +413,10 @@ void TeamRegistry::On(const schedule::EndTeam& m) {
 void TeamRegistry::OnPeerMessage(Incarnation from, const PeerMessage& message) {
   if (sub_teams_.OnPeerMessage(from, message)) return;
   Team* const team = teams_.Find(TeamOf(message));
-  if (team == nullptr) return;
+  if (team == nullptr) {
+    if (const auto* broken = std::get_if<BreakMessage>(&message)) sub_teams_.OnEarlyBreak(from, *broken);
+    return;
+  }
   if (const auto* calls = std::get_if<CallsMessage>(&message)) {
     if (team->HasEdgeTo(from)) order_.OnCalls(*team, from, *calls);
     return;

@@ -16,6 +16,7 @@ using schedule::FailureReport;
 std::optional<SubTeamOutcome> LocalPreparation::Prepare(const SubTeamPrepareMessage& m, SubTeamFormation* formation) {
   CheckedPrepare prepare;
   if (auto outcome = maker_->Make(m, &prepare, &formation->plans)) return outcome;
+  if (const auto broken = early_breaks_.Take(**prepare.layout)) return SubTeamOutcome{*broken, false};
   const std::string& name = options_->node.name;
   const std::optional<NodeIndex> self = (*prepare.layout)->NodeOf(options_->node.incarnation);
   if (!self) return SubTeamOutcome{{Failure::kInternal, "the root of the team has not named this node"}, false};

@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "daemon/core/core_options.h"
 #include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/sub_teams/early_breaks.h"
 #include "daemon/core/sub_teams/early_labels.h"
 #include "daemon/core/sub_teams/sub_team_formation.h"
 #include "daemon/core/sub_teams/sub_team_maker.h"
@@ -48,8 +49,9 @@ class LocalPreparation {
   // Prepares the team that the root of a known parent asks for; its neighbors are in the formation then. Returns why it
   // cannot be prepared.
   std::optional<SubTeamOutcome> Prepare(const SubTeamPrepareMessage& message, SubTeamFormation* formation);
-  // A label came before the Prepare of its team.
+  // A label, or a break, came before the Prepare of its team.
   void AddEarly(TeamId team, Incarnation from, uint32_t label) { early_labels_.Add(team, from, label); }
+  void AddEarly(Incarnation from, const BreakMessage& message) { early_breaks_.Add(message.team, from, message.why); }
   // The formation is over: its neighbors are not needed.
   void Release(SubTeamFormation* formation);
   void BreakAtNeighbors(const SubTeamFormation& formation, const schedule::FailureReport& why);
@@ -74,6 +76,7 @@ class LocalPreparation {
   const TeamTable* const teams_;
   SubTeamMaker* const maker_;
   SubTeamHost* const host_;
+  EarlyBreaks early_breaks_;
   EarlyLabels early_labels_;
   std::set<TeamId> prepared_;
 };

@@ -82,6 +82,8 @@ class SubTeams : public SubTeamJoins {
   // --- Neighbors ---
   // Returns false if the message is not about the formation of a sub-team.
   bool OnPeerMessage(Incarnation from, const PeerMessage& message);
+  // A neighbor has broken a team that is not here, or not yet.
+  void OnEarlyBreak(Incarnation from, const BreakMessage& message) { local_.AddEarly(from, message); }
   // A prepared team has broken before its decision. It is removed next.
   void Broken(TeamId team, const schedule::FailureReport& why);
   // A neighbor's answer has committed a prepared team, which is reported to the planner.

@@ -174,6 +174,23 @@ TEST_F(SubTeamsTest, RootHasAllPrepareIfOneIsNotPreparedAsPromised) {
   }
 }
 
+// The neighbor has prepared the duplicate, has lost a neighbor of its own, and does not have the team any more; its
+// joins came before that.
+TEST_F(SubTeamsTest, BreakOvertakesTheLastJoinOfAPromisedDuplicate) {
+  FormParent();
+  Gather();
+  Reply();
+  const TeamId next = TakeOneFromWire<SubTeamDecisionMessage>().next;
+  NeighborIsAhead("t/2", next);
+  Receive(BreakMessage{.team = next, .why = kNoRoom});
+  Join(0, 3, "t/2");
+  Join(1, 3, "t/2");
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().why, kNoRoom);
+  for (const Process& process : processes_) EXPECT_EQ(process.refused, kNoRoom);
+  EXPECT_EQ(core_.Status().counters.at("daemon.sub_teams.formed"), 1u);
+  EXPECT_EQ(core_.Status().teams, 2u);
+}
+
 // The neighbor is the root of the parent's tree.
 class SubTeamsBelowTest : public SubTeamsTest {
  protected:
@@ -279,6 +296,18 @@ TEST_F(SubTeamsBelowTest, ParentThatBreaksTakesThePreparedTeamAlong) {
   }
   core_.CheckInvariants();
   for (const Process& process : processes_) EXPECT_THAT(process.refused.text, Names("gone"));
+  EXPECT_EQ(core_.Status().teams, 2u);
+}
+
+TEST_F(SubTeamsBelowTest, BreakOvertakesThePrepareOfItsTeam) {
+  const TeamId id(kPromised.value() + 7);
+  Receive(BreakMessage{.team = kPromised, .why = kNoRoom});
+  Receive(BreakMessage{.team = id, .why = kNoRoom});
+  EXPECT_EQ(JoinAll("t/2"), TeamId(0));
+  AskToPrepare("t/2", id);
+  EXPECT_EQ(TakeOneFromWire<SubTeamReplyMessage>().why, kNoRoom);
+  Decide("t/2", id, kNoRoom);
+  for (const Process& process : processes_) EXPECT_EQ(process.refused, kNoRoom);
   EXPECT_EQ(core_.Status().teams, 2u);
 }
 
