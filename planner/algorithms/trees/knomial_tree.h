@@ -10,14 +10,10 @@
 
 namespace copse::planner {
 
-// Builds the k-nomial tree: the parent of position p is p with its lowest nonzero digit, in base k, set to zero.
+// Builds the k-nomial tree (schedule::KnomialNeighbors).
 //
 // Input:   `order`, n = its size; k in [2, schedule::kNodeCountMax].
-// Output:  each node's neighbors; children by falling digit place, then by rising digit, so that the largest subtrees
-//          are served first (but for the one that is cut at n). The subtree of position p, whose lowest nonzero digit
-//          is at place j, is the contiguous range [p, p + k^j), cut at n.
 // Units:   nodes; no bytes or time.
-// Cost:    O(n) time and memory. The depth is at most ceil(log_k n), the fan-out at most (k-1) * ceil(log_k n).
 // Errors:  INVALID_ARGUMENT from CheckOrder and CheckFanout. Nothing else.
 // Source:  Wang, Zhang, Xie, Dong, triggered offload of reductions, fig. 3 (2-nomial and 4-nomial, 16 nodes); the
 //          barrier model's example is the 4-nomial one. Differs: n need not be a power of k, as in these figures.
