@@ -158,8 +158,8 @@ config::Config NewConfig() {
           {.name = "sub_teams",
            .default_text = "daemons",
            .comment =
-               "Sub-teams of teams whose daemons all say `daemons` are formed by these, also while the planner is "
-               "away, if they have the plans; others by the planner.",
+               "Sub-teams of teams whose daemons all say `daemons` are formed by these if they have the plans or the "
+               "planner is away; others by the planner.",
            .choices = {"daemons", "planner"}},
           {.name = "drain_timeout",
            .type = Type::kDuration,

@@ -17,6 +17,7 @@
 #include "planner/size_class.h"
 #include "planner/structure.h"
 #include "planner/structure_table.h"
+#include "schedule/positional_plans.h"
 
 namespace copse::planner {
 namespace {
@@ -262,6 +263,7 @@ std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments
   }
   if (!ruling.algorithm.empty() && ruling.rules.empty()) absl::StrAppend(&text, ruling.algorithm, " is forced; ");
   const auto current = std::find_if(now.begin(), now.end(), [&](const schedule::Plan& p) { return IsFor(p, plan); });
+  if (schedule::IsPositional(plan)) return absl::StrCat(text, "made by the daemons of the team's parent alone");
   if (IsQuickPlan(plan)) {
     absl::StrAppend(&text, "a quick first plan, made in the topology's order before candidates were priced");
     if (current == now.end()) return text;

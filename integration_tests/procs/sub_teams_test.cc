@@ -77,5 +77,52 @@ TEST_F(SubTeamsTest, DuplicatesAndSplitsWhileThePlannerIsStopped) {
   EXPECT_EQ(listed, 2u);
 }
 
+// No team of these shapes was ever formed: the daemons make the plans.
+TEST_F(SubTeamsTest, SplitsOfNewShapesWhileThereIsNoPlanner) {
+  ASSERT_THAT(cluster_.Start({.nodes = kNodes}), IsOk());
+  const std::vector<uint32_t> even = {0, 2, 4, 6}, inner = {5, 2, 4, 3};
+  std::vector<scenario::Program> programs;
+  std::vector<size_t> after(kRanks);
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    scenario::Script script = {scenario::TeamStep(0, "parent", rank, kRanks), scenario::CallStep(0, kSum, 1),
+                               scenario::PauseStep(absl::Seconds(8))};
+    uint32_t team = 0;
+    const auto form = [&](const std::vector<uint32_t>& members) {
+      script.push_back({.kind = StepKind::kSubTeam, .team = ++team, .parent = 0, .members = members});
+      if (std::find(members.begin(), members.end(), rank) == members.end()) return;
+      for (const uint64_t count : {1u, 3000u, 100'000u}) {
+        CallArguments sum = kSum;
+        sum.count = count;
+        script.push_back(scenario::CallStep(team, sum, team));
+        script.push_back(scenario::CallStep(team, {.collective = Collective::kBcast, .count = count, .root = 1}, team));
+      }
+    };
+    for (const auto& members : {kOdd, even, inner, kAll}) form(members);
+    for (uint32_t node = 0; node < kNodes; ++node) form({2 * node, 2 * node + 1});
+    after[rank] = script.size() - 1;  // a pause has no outcome
+    script.push_back(scenario::PauseStep(absl::Seconds(20)));
+    programs.push_back({rank / 2, std::move(script)});
+  }
+  const uint32_t first = cluster_.Launch(programs);
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    ASSERT_THAT(cluster_.AwaitOutcomes(first + rank, 2, kPatience), IsOk());
+  }
+  cluster_.KillPlanner();
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    EXPECT_THAT(cluster_.AwaitOutcomes(first + rank, after[rank], kPatience), IsOk());
+    for (const Outcome& outcome : cluster_.Outcomes(first + rank)) {
+      ASSERT_EQ(outcome.text, "") << rank;
+      ASSERT_TRUE(outcome.data_ok) << rank;
+    }
+  }
+  ASSERT_THAT(cluster_.RestartPlanner(), IsOk());
+  uint64_t listed = 0;
+  for (const absl::Time end = absl::Now() + kPatience; listed != 5 + kNodes && absl::Now() < end;) {
+    const auto gauges = cluster_.Gauges(0);
+    if (gauges.ok()) listed = gauges->at("planner.teams");
+  }
+  EXPECT_EQ(listed, 5 + kNodes);
+}
+
 }  // namespace
 }  // namespace copse::procs

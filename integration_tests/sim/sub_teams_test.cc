@@ -7,11 +7,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/prng.h"
 #include "gtest/gtest.h"
 #include "integration_tests/sim/sim_cluster.h"
 #include "testbed/script/script.h"
@@ -62,7 +64,10 @@ class SimSubTeamsTest : public testing::Test {
   void ExpectSuccess() {
     AwaitEnds();
     for (uint32_t rank = 0; rank < kRanks; ++rank) {
-      for (const Outcome& outcome : cluster_->Outcomes(first_ + rank)) EXPECT_EQ(outcome.text, "") << rank;
+      for (const Outcome& outcome : cluster_->Outcomes(first_ + rank)) {
+        EXPECT_EQ(outcome.text, "") << rank;
+        EXPECT_TRUE(outcome.data_ok) << rank;
+      }
     }
   }
   // Returns the sum of the counter over all daemons.
@@ -166,20 +171,69 @@ TEST_F(SimSubTeamsTest, SplitOfAKnownShapeIsFormedWithoutAPlanner) {
   EXPECT_EQ(FormedByDaemons(), kNodes);
 }
 
-TEST_F(SimSubTeamsTest, SplitOfAnUnknownShapeNeedsThePlanner) {
+// By parity, which needs edges that the parent does not have, and by node.
+TEST_F(SimSubTeamsTest, SplitsOfUnknownShapesAreFormedWithoutAPlanner) {
   Start();
-  Launch([](uint32_t) {
-    return Script{PauseStep(absl::Seconds(20)), SubTeamStep(1, kOdd), CallStep(0, kSum, 1), DestroyStep(0)};
+  Launch([](uint32_t rank) {
+    Script script = {PauseStep(absl::Seconds(20))};
+    uint32_t team = 0;
+    const auto form = [&](const std::vector<uint32_t>& members) {
+      script.push_back(SubTeamStep(++team, members));
+      if (std::find(members.begin(), members.end(), rank) == members.end()) return;
+      script.push_back(CallStep(team, kSum, team));
+      script.push_back(CallStep(team, {.collective = Collective::kBcast, .count = 100'000, .root = 1}, team));
+    };
+    form(kOdd);
+    form({0, 2, 4, 6});
+    for (uint32_t node = 0; node < kNodes; ++node) form({2 * node, 2 * node + 1});
+    script.push_back(PauseStep(absl::Minutes(1)));  // the planner is back meanwhile
+    if (rank % 2 == 1) {
+      const CallArguments gather{.collective = Collective::kGather, .type = ElementType::kInt32, .count = 3};
+      script.push_back(CallStep(1, gather, 3));
+      script.push_back(DestroyStep(1));
+    }
+    if (rank % 2 == 0) script.push_back(DestroyStep(2));
+    script.push_back(DestroyStep(3 + rank / 2));
+    script.push_back(DestroyStep(0));
+    return script;
   });
   AwaitParent();
   cluster_->KillPlanner();
-  AwaitEnds();
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
-    const std::vector<Outcome> outcomes = cluster_->Outcomes(first_ + rank);
-    ASSERT_EQ(outcomes.size(), 5u);
-    EXPECT_EQ(outcomes[2].cause, rank % 2 == 1 ? FailureCause::kNoPlanner : FailureCause::kUnknown);
-    EXPECT_EQ(outcomes[3], Outcome());
+    ASSERT_TRUE(cluster_->AwaitOutcomes(first_ + rank, 2 + 6 + 4, absl::Seconds(25)).ok());
   }
+  EXPECT_EQ(FormedByDaemons(), 3 * kNodes);
+  EXPECT_EQ(Count("daemon.sub_teams.by_planner"), 0u);
+  ASSERT_TRUE(cluster_->RestartPlanner().ok());
+  cluster_->Pass(absl::Seconds(3));
+  EXPECT_EQ(PlannerTeams(), 1u + 2 + kNodes);
+  ExpectSuccess();
+  cluster_->Pass(absl::Seconds(2));
+  EXPECT_EQ(PlannerTeams(), 0u);
+}
+
+// Plans that were made without the planner are not kept for its return.
+TEST_F(SimSubTeamsTest, PlannerMakesThePlansOfAShapeWhenItIsBack) {
+  Start();
+  Launch([](uint32_t rank) {
+    Script script = {PauseStep(absl::Seconds(20)), SubTeamStep(1, kOdd), PauseStep(absl::Minutes(1)),
+                     SubTeamStep(2, kOdd), SubTeamStep(3, kOdd)};
+    if (rank % 2 == 1) {
+      for (uint32_t team = 1; team <= 3; ++team) script.push_back(CallStep(team, kSum, team));
+    }
+    script.push_back(CallStep(0, kSum, 2));
+    return script;
+  });
+  AwaitParent();
+  cluster_->KillPlanner();
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    ASSERT_TRUE(cluster_->AwaitOutcomes(first_ + rank, 3, absl::Seconds(25)).ok());
+  }
+  EXPECT_EQ(FormedByDaemons(), kNodes);
+  ASSERT_TRUE(cluster_->RestartPlanner().ok());
+  ExpectSuccess();
+  EXPECT_EQ(FormedByDaemons(), 2 * kNodes);
+  EXPECT_GT(Count("daemon.sub_teams.by_planner"), 0u);
 }
 
 TEST_F(SimSubTeamsTest, DaemonsWithoutTheFeatureAskThePlanner) {
@@ -389,6 +443,92 @@ TEST_P(AwayTest, PlannerKnowsTheTeamsThatRemain) {
   for (uint32_t node = 0; node < kNodes; ++node) EXPECT_EQ(cluster_->Gauges(node)->at("teams"), 0u);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, AwayTest, testing::Range(uint64_t{1}, uint64_t{31}));
+
+// Random parts of the parent, in random order, while the planner comes and goes. What it forms when it dies may fail.
+class RandomSplitsTest : public SimSubTeamsTest, public testing::WithParamInterface<uint64_t> {
+ protected:
+  static constexpr uint32_t kTeams = 24;
+
+  RandomSplitsTest() : prng_(GetParam()) {
+    for (uint32_t team = 1; team <= kTeams; ++team) {
+      for (uint32_t i = kRanks; i > 1; --i) std::swap(teams_[team][i - 1], teams_[team][prng_.Below(i)]);
+      teams_[team].resize(1 + prng_.Below(kRanks));
+      pauses_[team] = absl::Milliseconds(prng_.Below(30));
+    }
+  }
+  bool IsMember(uint32_t rank, uint32_t team) const {
+    return std::find(teams_[team].begin(), teams_[team].end(), rank) != teams_[team].end();
+  }
+  // Returns the rank's script, and fills in the numbers of the outcomes of its calls.
+  Script ScriptOf(uint32_t rank) {
+    Script script, ends;
+    size_t outcomes = 2;
+    for (uint32_t team = 1; team <= kTeams; ++team) {
+      script.push_back(PauseStep(pauses_[team]));
+      script.push_back(SubTeamStep(team, teams_[team]));
+      ++outcomes;
+      if (!IsMember(rank, team)) continue;
+      script.push_back(CallStep(team, kSum, team));
+      calls_[rank][team] = outcomes++;
+      if (team % 3 == 0) {
+        ends.push_back(DestroyStep(team));
+      } else {
+        script.push_back(DestroyStep(team));
+        ++outcomes;
+      }
+    }
+    outcomes_[rank] = outcomes;
+    script.push_back(PauseStep(absl::Minutes(1)));
+    for (const Step& step : ends) script.push_back(step);
+    script.push_back(DestroyStep(0));
+    return script;
+  }
+  // Returns whether the team's first call has succeeded at all members; it must have failed at all others.
+  bool IsFormed(uint32_t team) {
+    size_t succeeded = 0;
+    for (const uint32_t rank : teams_[team]) {
+      succeeded += cluster_->Outcomes(first_ + rank)[calls_[rank][team]] == Outcome() ? 1 : 0;
+    }
+    EXPECT_TRUE(succeeded == 0 || succeeded == teams_[team].size()) << team << ": " << succeeded;
+    return succeeded != 0;
+  }
+
+  Prng prng_;
+  std::vector<std::vector<uint32_t>> teams_ = std::vector<std::vector<uint32_t>>(kTeams + 1, kAll);
+  std::vector<absl::Duration> pauses_ = std::vector<absl::Duration>(kTeams + 1);
+  std::map<uint32_t, size_t> calls_[kRanks];
+  size_t outcomes_[kRanks] = {};
+};
+TEST_P(RandomSplitsTest, AreFormedByAllMembersOrNone) {
+  Start({.seed = GetParam()});
+  Launch([this](uint32_t rank) { return ScriptOf(rank); });
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    ASSERT_TRUE(cluster_->AwaitOutcomes(first_ + rank, 2, kLong).ok());
+  }
+  for (int i = 0; i < 3; ++i) {
+    cluster_->Pass(absl::Microseconds(prng_.Below(100'000)));
+    cluster_->KillPlanner();
+    cluster_->Pass(absl::Microseconds(prng_.Below(100'000)));
+    ASSERT_TRUE(cluster_->RestartPlanner().ok());
+  }
+  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+    ASSERT_TRUE(cluster_->AwaitOutcomes(first_ + rank, outcomes_[rank], absl::Seconds(50)).ok()) << rank;
+  }
+  cluster_->Pass(absl::Seconds(5));
+  uint32_t formed = 0, kept = 0;
+  for (uint32_t team = 1; team <= kTeams; ++team) {
+    const bool is_formed = IsFormed(team);
+    formed += is_formed ? 1 : 0;
+    kept += is_formed && team % 3 == 0 ? 1 : 0;
+  }
+  EXPECT_GE(formed, kTeams - 3);
+  EXPECT_EQ(PlannerTeams(), 1u + kept);
+  AwaitEnds();
+  cluster_->Pass(absl::Seconds(10));
+  EXPECT_EQ(PlannerTeams(), 0u);
+  for (uint32_t node = 0; node < kNodes; ++node) EXPECT_EQ(cluster_->Gauges(node)->at("teams"), 0u);
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomSplitsTest, testing::Range(uint64_t{1}, uint64_t{61}));
 
 }  // namespace
 }  // namespace copse::scenario

@@ -59,6 +59,11 @@ class Writer {
       out_.Put(run.count);
     }
   }
+  void Addresses(const std::vector<std::string>& addresses) {
+    out_.Put(static_cast<uint32_t>(addresses.size()));
+    for (const std::string& address : addresses) Address(address);
+  }
+  void Address(const std::string& address) { out_.PutText(address); }
   void Filler() {
     static const auto& filler = *new std::string(kFillerBytes, '\0');
     out_.PutText(filler);
@@ -118,6 +123,12 @@ class Reader {
       runs.push_back({node, in_.Get<uint32_t>()});
     }
   }
+  void Addresses(std::vector<std::string>& addresses) {
+    const auto count = in_.Get<uint32_t>();
+    in_range_ &= count <= kAddressedRunsMax;
+    for (uint32_t i = 0; in_range_ && in_.ok() && i < count; ++i) Address(addresses.emplace_back());
+  }
+  void Address(std::string& address) { address = in_.GetText(kPeerAddressBytesMax); }
   void Filler() {
     in_range_ &= in_.Get<uint32_t>() == kFillerBytes;
     unread_ = kFillerBytes;
@@ -236,6 +247,7 @@ void Fields(auto& field, Is<SubTeamJoinMessage> auto& m) {
   Fields(field, m.why);
   field(m.prepared);
   field(m.parent_epoch);
+  field.Address(m.address);
 }
 void Fields(auto& field, Is<SubTeamPrepareMessage> auto& m) {
   field(m.team);
@@ -243,6 +255,7 @@ void Fields(auto& field, Is<SubTeamPrepareMessage> auto& m) {
   field(m.id);
   field(m.parent_epoch);
   field.Runs(m.runs);
+  field.Addresses(m.addresses);
 }
 void Fields(auto& field, Is<SubTeamReplyMessage> auto& m) {
   field(m.team);

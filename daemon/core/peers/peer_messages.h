@@ -142,6 +142,10 @@ struct CallsDifferMessage {
 // --- The formation of a sub-team by daemons (daemon/core/sub_teams); `team` is its parent, whose tree they follow ---
 inline constexpr uint32_t kRanksPerJoinMax = 256;
 inline constexpr uint32_t kRankRunsMax = 4096;
+// Bounds of one address, and of all addresses of a message with up to kAddressedRunsMax runs.
+inline constexpr uint32_t kPeerAddressBytesMax = 4096;
+inline constexpr uint32_t kPeerAddressesBytesMax = 48 * 1024;
+inline constexpr uint32_t kAddressedRunsMax = 1024;
 // Ranks of node `node` of the parent join, or (`why`) do not. A daemon passes it on towards the tree's root.
 struct SubTeamJoinMessage {
   TeamId team{0};
@@ -153,6 +157,7 @@ struct SubTeamJoinMessage {
   // The node has prepared the team with the promised id, as a duplicate of this epoch of the parent. 0: it has not.
   TeamId prepared{0};
   EpochId parent_epoch{0};
+  std::string address;  // of the node's data plane, for neighbors in a new shape; empty: the ranks are the parent's
 };
 // A RankRun places `count` consecutive ranks on a node of the parent.
 struct RankRun {
@@ -166,6 +171,9 @@ struct SubTeamPrepareMessage {
   TeamId id{0};
   EpochId parent_epoch{0};    // the team has the ranks of its parent, and the plans of this epoch; 0: it has not
   std::vector<RankRun> runs;  // else: the nodes of all ranks, in order of ranks
+  // With `runs`: the addresses of the nodes, in the order of their first ranks. All members make the plans themselves
+  // (schedule::MakePositionalPlans), and drop what they have prepared for an earlier id. Empty: they know plans.
+  std::vector<std::string> addresses;
 };
 // All members beyond the sender, and it, have prepared the team `id`, or (`why`) one of them has not.
 struct SubTeamReplyMessage {

@@ -28,8 +28,8 @@ std::vector<PeerMessage> Samples() {
       CallsMessage{.team = TeamId(7), .first = 3, .hashes = {1, 0xffff}},
       CallsDifferMessage{TeamId(7), 4, {Rank(3), arguments}, "n2"},
       SubTeamJoinMessage{
-          TeamId(7), {1, "job", 9, "t/1"}, 8, NodeIndex(2), {Rank(4), Rank(5)}, {}, TeamId(8), EpochId(3)},
-      SubTeamPrepareMessage{TeamId(7), {1, "job", 9, "t/1"}, TeamId(8), EpochId(0), {{NodeIndex(2), 2}}},
+          TeamId(7), {1, "job", 9, "t/1"}, 8, NodeIndex(2), {Rank(4), Rank(5)}, {}, TeamId(8), EpochId(3), "h:1"},
+      SubTeamPrepareMessage{TeamId(7), {1, "job", 9, "t/1"}, TeamId(8), EpochId(0), {{NodeIndex(2), 2}}, {"h:1", ""}},
       SubTeamReplyMessage{TeamId(7), TeamId(8), {schedule::Failure::kNoMemory, "full"}, true, 77},
       SubTeamDecisionMessage{TeamId(7), {1, "job", 9, "t/1"}, TeamId(8), {}, false, TeamId(9)},
       SubTeamLabelMessage{TeamId(7), TeamId(8), 0xabcdef}};

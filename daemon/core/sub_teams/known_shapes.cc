@@ -9,6 +9,13 @@
 
 namespace copse::daemon {
 
+uint64_t HashOf(const VerifiedPlans& plans) {
+  const Shared<std::vector<std::string>> encoded = plans.Encoded();
+  std::string all;
+  for (const std::string& plan : *encoded) all += plan;
+  return schedule::PlanHash(all) | 1;
+}
+
 std::list<KnownShapes::Known>::iterator KnownShapes::Position(const std::vector<schedule::TeamNode>& nodes,
                                                               const schedule::TeamShape& shape) {
   return std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
@@ -29,10 +36,7 @@ void KnownShapes::Add(const SharedLayout& layout, const std::shared_ptr<const Ve
     known_.erase(it);
   }
   if (known_.size() >= kMax) known_.pop_back();
-  const Shared<std::vector<std::string>> encoded = plans->Encoded();
-  std::string all;
-  for (const std::string& plan : *encoded) all += plan;
-  known_.push_front({layout, plans, tree, schedule::PlanHash(all) | 1});
+  known_.push_front({layout, plans, tree, HashOf(*plans)});
 }
 
 const KnownShapes::Known* KnownShapes::Find(const std::vector<schedule::TeamNode>& nodes,

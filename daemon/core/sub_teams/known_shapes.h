@@ -18,6 +18,9 @@
 
 namespace copse::daemon {
 
+// Returns a hash of the plans, by which daemons compare theirs; never 0.
+uint64_t HashOf(const VerifiedPlans& plans);
+
 // KnownShapes keeps the layouts and verified plans of at most kMax sub-teams, those that were used last.
 // Thread-compatible.
 class KnownShapes {

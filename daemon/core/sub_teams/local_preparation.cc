@@ -72,6 +72,17 @@ std::optional<SubTeamOutcome> LocalPreparation::MeetNeighbors(TeamId parent, Sub
   return std::nullopt;
 }
 
+TeamId LocalPreparation::Undo(SubTeamFormation* formation) {
+  Release(formation);
+  formation->unlabeled.clear();
+  formation->labels.clear();
+  formation->plans = 0;
+  formation->has_answered = false;
+  const TeamId id = std::exchange(formation->id, TeamId(0));
+  Drop(id);
+  return id;
+}
+
 void LocalPreparation::Release(SubTeamFormation* formation) {
   for (const schedule::TeamNode& node : std::exchange(formation->neighbors, {})) {
     link_->ReleaseNeighbor(node.incarnation);

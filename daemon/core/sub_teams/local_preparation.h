@@ -49,6 +49,8 @@ class LocalPreparation {
   // Prepares the team that the root of a known parent asks for; its neighbors are in the formation then. Returns why it
   // cannot be prepared.
   std::optional<SubTeamOutcome> Prepare(const SubTeamPrepareMessage& message, SubTeamFormation* formation);
+  // Undoes Prepare, also one that was refused. Returns the id, which the formation does not have any more.
+  TeamId Undo(SubTeamFormation* formation);
   // A label, or a break, came before the Prepare of its team.
   void AddEarly(TeamId team, Incarnation from, uint32_t label) { early_labels_.Add(team, from, label); }
   void AddEarly(Incarnation from, const BreakMessage& message) { early_breaks_.Add(message.team, from, message.why); }

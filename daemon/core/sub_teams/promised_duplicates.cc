@@ -30,12 +30,7 @@ bool PromisedDuplicates::Prepare(const SubTeamKey& key, SubTeamFormation* format
 }
 
 void PromisedDuplicates::Drop(SubTeamFormation* formation) {
-  if (!std::exchange(formation->is_ahead, false)) return;
-  local_->Release(formation);
-  const TeamId id = std::exchange(formation->id, TeamId(0));
-  formations_->ReleaseId(id);
-  formation->labels.clear();
-  local_->Drop(id);
+  if (std::exchange(formation->is_ahead, false)) formations_->ReleaseId(local_->Undo(formation));
 }
 
 }  // namespace copse::daemon

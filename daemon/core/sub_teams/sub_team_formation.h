@@ -56,10 +56,12 @@ struct SubTeamFormation {
   std::set<Rank> passed;         // ranks that have joined here or below
   RankGathering gathering;       // at the root
   std::set<NodeIndex> ahead;     // at the root: nodes that have prepared the promised id
+  std::map<NodeIndex, std::string> addresses;  // at the root: of nodes that have joined
 
   // --- While it is prepared ---
   bool is_ahead = false;  // this node has prepared a duplicate with a promised id, and gathers joins of the nodes below
   bool is_duplicate = false;
+  bool is_positional = false;  // the members make the plans themselves
   TeamId id{0};
   std::set<NodeIndex> unanswered;              // of `below`
   std::vector<schedule::TeamNode> neighbors;   // of the new team, connected meanwhile

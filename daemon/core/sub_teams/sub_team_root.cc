@@ -43,6 +43,16 @@ std::optional<SubTeamOutcome> SubTeamRoot::Name(const SubTeamKey& key, const Sub
   return std::nullopt;
 }
 
+bool SubTeamRoot::NameAgain(const SubTeamKey& key, const SubTeamFormation& formation, SubTeamPrepareMessage* prepare) {
+  if (planner_->registered() || formation.is_duplicate || formation.is_positional) return false;
+  *prepare = {.team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
+  if (maker_->Describe(formation.gathering.NodeOfRank(), prepare)) return false;
+  if (!maker_->AddAddresses(formation.addresses, prepare)) return false;
+  const std::optional<TeamId> id = TakeId();
+  prepare->id = id.value_or(TeamId(0));
+  return id.has_value();
+}
+
 TeamId SubTeamRoot::Promise(TeamId parent) {
   const TeamId id = TakeId().value_or(TeamId(0));
   parents_->Promise(parent, id);

@@ -40,6 +40,9 @@ class SubTeamRoot {
   // joins; or returns why daemons cannot form the team.
   std::optional<SubTeamOutcome> Name(const SubTeamKey& key, const SubTeamFormation& formation,
                                      SubTeamPrepareMessage* prepare, bool* are_all_ahead);
+  // Members have no plans for a prepared sub-team: if the planner is away, fills in what they prepare to make plans
+  // themselves. Returns whether it did.
+  bool NameAgain(const SubTeamKey& key, const SubTeamFormation& formation, SubTeamPrepareMessage* prepare);
   // A duplicate of the parent is formed: promises an id to the next one, and returns it; 0: there are no ids.
   TeamId Promise(TeamId parent);
 

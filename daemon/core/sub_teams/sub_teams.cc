@@ -71,7 +71,10 @@ void SubTeams::Flush(const Key& key, Formation* formation) {
   const std::set<Rank> unsent = std::exchange(formation->unsent, {});
   const std::vector<Rank> ranks(unsent.begin(), unsent.end());
   const NodeIndex self = parents_.at(key.first).self;
-  if (parents_.IsRoot(key.first)) return AddAtRoot(key, self, ranks, formation->size);
+  if (parents_.IsRoot(key.first)) {
+    formation->addresses[self] = parts_->options->node.worker_address;
+    return AddAtRoot(key, self, ranks, formation->size);
+  }
   const bool is_ahead = promised_.Prepare(key, formation);
   for (size_t first = 0; first < ranks.size(); first += kRanksPerJoinMax) {
     SubTeamJoinMessage join{.team = key.first,
@@ -81,7 +84,8 @@ void SubTeams::Flush(const Key& key, Formation* formation) {
                             .ranks = {},
                             .why = {},
                             .prepared = is_ahead ? formation->id : TeamId(0),
-                            .parent_epoch = is_ahead ? teams_->Find(key.first)->epoch() : EpochId(0)};
+                            .parent_epoch = is_ahead ? teams_->Find(key.first)->epoch() : EpochId(0),
+                            .address = is_ahead ? "" : parts_->options->node.worker_address};
     join.ranks.assign(ranks.begin() + static_cast<ptrdiff_t>(first),
                       ranks.begin() + static_cast<ptrdiff_t>(std::min<size_t>(first + kRanksPerJoinMax, ranks.size())));
     parents_.SendUp(key.first, join);
@@ -119,7 +123,8 @@ void SubTeams::Refuse(TeamId parent, const schedule::TeamIdentity& identity, Ran
                                                 .ranks = {rank},
                                                 .why = why,
                                                 .prepared = {},
-                                                .parent_epoch = {}});
+                                                .parent_epoch = {},
+                                                .address = {}});
 }
 
 void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
@@ -141,6 +146,7 @@ void SubTeams::On(NodeIndex from, const SubTeamJoinMessage& m) {
   if (!parents_.IsRoot(key.first)) return parents_.SendUp(key.first, m);
   if (!joins) return EndUnformed(key, {m.why, false});
   root_.NoteAhead(m, formation);
+  if (!m.address.empty()) formation->addresses[m.node] = m.address;
   AddAtRoot(key, m.node, m.ranks, m.size);
 }
 
@@ -166,7 +172,10 @@ void SubTeams::On(NodeIndex from, const SubTeamPrepareMessage& m) {
         SubTeamReplyMessage{
             .team = m.team, .id = m.id, .why = Outcome::ByPlanner("the joins of a node are gone").why, .again = true});
   }
-  if (formation->state != State::kGathering) return;
+  if (formation->state == State::kPreparing) {
+    if (m.addresses.empty() || m.id == formation->id) return;
+    table_.ReleaseId(local_.Undo(formation));
+  }
   promised_.Drop(formation);
   Prepare(key, m);
 }
@@ -176,6 +185,7 @@ void SubTeams::Prepare(const Key& key, const SubTeamPrepareMessage& m, bool asks
   formation.state = State::kPreparing;
   formation.since = parts_->clock->Now();
   formation.is_duplicate = m.parent_epoch != EpochId(0);
+  formation.is_positional = !m.addresses.empty();
   table_.SetId(key, m.id);
   if (asks) {
     formation.unanswered = formation.below;
@@ -185,6 +195,15 @@ void SubTeams::Prepare(const Key& key, const SubTeamPrepareMessage& m, bool asks
     if (const std::optional<Outcome> refusal = local_.Prepare(m, &formation)) return Fail(key, *refusal);
   }
   AnswerIfDone(key);
+}
+
+bool SubTeams::PrepareAgain(const Key& key) {
+  Formation& formation = table_.at(key);
+  SubTeamPrepareMessage prepare;
+  if (formation.state != State::kPreparing || !root_.NameAgain(key, formation, &prepare)) return false;
+  table_.ReleaseId(local_.Undo(&formation));
+  Prepare(key, prepare);
+  return true;
 }
 
 void SubTeams::OnLabel(Incarnation from, const SubTeamLabelMessage& m) {
@@ -224,7 +243,10 @@ void SubTeams::On(NodeIndex from, const SubTeamReplyMessage& m) {
 }
 
 void SubTeams::Fail(const Key& key, const Outcome& outcome) {
-  if (parents_.IsRoot(key.first)) return EndUnformed(key, outcome);
+  if (parents_.IsRoot(key.first)) {
+    if (!outcome.again || !PrepareAgain(key)) EndUnformed(key, outcome);
+    return;
+  }
   Formation& formation = table_.at(key);
   formation.has_answered = true;
   parents_.SendUp(key.first, SubTeamReplyMessage{

@@ -33,7 +33,8 @@ namespace copse::daemon {
 // joined, gives the team an id; Prepare goes down the tree to the members, each of which has the plans already: its
 // parent's, or those of an earlier sub-team of the same nodes and ranks. They exchange labels with their neighbors, and
 // answer up the tree. The root then commits, or fails all joins with one reason, or has all daemons send their joins to
-// the planner, which forms teams of unknown shapes.
+// the planner, which forms teams of unknown shapes. While the planner is away, the root has the members make plans for
+// these, and so it is always with teams of one node.
 //
 // With the decision about a duplicate the root promises an id to the next one. A daemon prepares that with its joins;
 // if all have, the root decides at once.
@@ -128,6 +129,9 @@ class SubTeams : public SubTeamJoins {
   void AddAtRoot(const Key& key, NodeIndex node, const std::vector<Rank>& ranks, uint32_t size);
   // Prepares the team here, and has the nodes below prepare it, unless they have.
   void Prepare(const Key& key, const SubTeamPrepareMessage& message, bool asks = true);
+  // At the root: the members cannot prepare the team by the plans that they know. Has them make plans, if they may.
+  // Returns whether it does.
+  bool PrepareAgain(const Key& key);
   // Answers up the tree, or decides at the root, if nothing is missing.
   void AnswerIfDone(const Key& key);
   // A member cannot take part: the root decides that.

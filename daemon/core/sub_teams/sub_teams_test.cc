@@ -441,6 +441,119 @@ TEST_F(SubTeamsTest, OtherShapesAreLeftToThePlanner) {
   EXPECT_EQ(Take<schedule::JoinTeam>().size, 2u);
 }
 
+TEST_F(SubTeamsTest, TeamOfOneNodeNeedsNoPlanner) {
+  FormParent();
+  Join(1, 2);
+  processes_[0].refused = {};
+  core_.CreateTeam(processes_[0].id, {.request = 2, .parent = parents_[0], .name = "t/1", .rank = Rank(0), .size = 2});
+  Tick();
+  const auto formed = Take<schedule::TeamFormed>();
+  EXPECT_EQ(formed.layout.id, kChild);
+  EXPECT_EQ(formed.layout.shape.node_count, 1u);
+  EXPECT_FALSE(formed.plans.empty());
+  EXPECT_TRUE(sent_.empty());
+  for (uint32_t r = 0; r < 2; ++r) EXPECT_NE(processes_[r].handle, parents_[r]);
+}
+
+// Rank 0 here and rank 2 on the neighbor's node are a team of a shape that was never formed.
+class NewShapeTest : public SubTeamsTest {
+ protected:
+  void Begin() {
+    EXPECT_TRUE(core_.OpenNetwork().ok());
+    FormParent();
+    core_.OnPlannerDown();
+    Join(0, 2);
+    SubTeamJoinMessage join = NeighborJoins();
+    join.size = 2;
+    join.ranks = {Rank(1)};
+    join.address = "near";
+    Receive(join);
+  }
+};
+
+TEST_F(NewShapeTest, RootHasTheMembersMakePlansWhileThePlannerIsAway) {
+  Begin();
+  const auto prepares = TakeFromWire<SubTeamPrepareMessage>();
+  ASSERT_EQ(prepares.size(), 2u) << "the neighbor may know plans";
+  EXPECT_TRUE(prepares[0].addresses.empty());
+  EXPECT_EQ(prepares[1].addresses, (std::vector<std::string>{"fake", "near"}));
+  const TeamId id = prepares[1].id;
+  EXPECT_NE(id, prepares[0].id);
+  Receive(SubTeamReplyMessage{.team = kTeam, .id = prepares[0].id, .why = kNoRoom, .again = true, .plans = 0});
+  Receive(SubTeamLabelMessage{.team = kTeam, .id = id, .label = 9000});
+  Receive(SubTeamReplyMessage{.team = kTeam, .id = id, .why = {}, .again = false, .plans = 0});
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().id, id);
+  EXPECT_NE(processes_[0].handle, parents_[0]);
+  core_.OnPlannerUp();
+  EXPECT_EQ(Take<schedule::Register>().teams.size(), 2u);
+  Registered({Feature::kDerivedTeams, Feature::kSubTeams});
+  const auto formed = Take<schedule::TeamFormed>();
+  EXPECT_EQ(formed.layout.id, id);
+  EXPECT_FALSE(formed.plans.empty());
+}
+
+TEST_F(NewShapeTest, MembersMakePlansOnce) {
+  Begin();
+  const auto prepares = TakeFromWire<SubTeamPrepareMessage>();
+  ASSERT_EQ(prepares.size(), 2u);
+  Receive(SubTeamReplyMessage{.team = kTeam, .id = prepares[1].id, .why = kNoRoom, .again = true, .plans = 0});
+  EXPECT_TRUE(TakeOneFromWire<SubTeamDecisionMessage>().again);
+  EXPECT_EQ(core_.Status().teams, 1u);
+}
+
+TEST_F(NewShapeTest, RefusalForLackOfRoomIsFinal) {
+  Begin();
+  const auto prepares = TakeFromWire<SubTeamPrepareMessage>();
+  ASSERT_EQ(prepares.size(), 2u);
+  Receive(SubTeamReplyMessage{.team = kTeam, .id = prepares[1].id, .why = kNoRoom, .again = false, .plans = 0});
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().why, kNoRoom);
+  EXPECT_EQ(processes_[0].refused, kNoRoom);
+  EXPECT_EQ(core_.Status().teams, 1u);
+}
+
+TEST_F(SubTeamsBelowTest, PlansAreMadeIfTheRootSaysSo) {
+  Join(0, 2, "t/2");
+  TakeFromWire<SubTeamJoinMessage>();
+  SubTeamPrepareMessage prepare{.team = kTeam,
+                                .identity = {.uid = 1, .name = "t/2"},
+                                .id = TeamId(kPromised.value() + 7),
+                                .parent_epoch = EpochId(0),
+                                .runs = {{NodeIndex(1), 1}, {NodeIndex(0), 1}}};
+  Receive(prepare);
+  EXPECT_TRUE(TakeOneFromWire<SubTeamReplyMessage>().again);
+  ++prepare.id;
+  prepare.addresses = {"fake", "near"};
+  Receive(prepare);
+  EXPECT_EQ(TakeOneFromWire<SubTeamLabelMessage>().id, prepare.id);
+  Receive(SubTeamLabelMessage{.team = kTeam, .id = prepare.id, .label = 9000});
+  const auto reply = TakeOneFromWire<SubTeamReplyMessage>();
+  EXPECT_EQ(reply.why, FailureReport{});
+  EXPECT_NE(reply.plans, 0u);
+  Decide("t/2", prepare.id);
+  EXPECT_EQ(formed(), 2u);
+}
+
+TEST_F(SubTeamsBelowTest, NodesThatTheRootNamesWronglyAreRefused) {
+  const std::vector<std::vector<RankRun>> wrong = {
+      {{NodeIndex(0), 1}}, {{NodeIndex(1), 1}, {NodeIndex(2), 1}}, {{NodeIndex(1), 2}, {NodeIndex(0), 2}}};
+  TeamId id(kPromised.value() + 7);
+  for (const std::vector<RankRun>& runs : wrong) {
+    const std::string name = "t/" + std::to_string(id.value());
+    Join(0, 2, name);
+    TakeFromWire<SubTeamJoinMessage>();
+    Receive(SubTeamPrepareMessage{.team = kTeam,
+                                  .identity = {.uid = 1, .name = name},
+                                  .id = id,
+                                  .parent_epoch = EpochId(0),
+                                  .runs = runs,
+                                  .addresses = {"fake", "near"}});
+    EXPECT_EQ(TakeOneFromWire<SubTeamReplyMessage>().why.failure, Failure::kInternal);
+    Decide(name, id, kNoRoom);
+    ++id;
+  }
+  EXPECT_EQ(core_.Status().teams, 2u);
+}
+
 TEST_F(SubTeamsTest, ParentThatBreaksFailsTheJoins) {
   FormParent();
   Gather();

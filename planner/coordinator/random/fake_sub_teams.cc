@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +11,8 @@
 #include "gtest/gtest.h"
 #include "planner/coordinator/random/fake_daemon.h"
 #include "planner/coordinator/random/world.h"
-#include "planner/coordinator/testing/fake_plan_maker.h"
 #include "schedule/plan.h"
+#include "schedule/positional_plans.h"
 
 namespace copse::coordinator {
 namespace {
@@ -44,13 +45,12 @@ schedule::TeamLayout FakeSubTeams::PartOf(const schedule::TeamLayout& parent, Pr
   return part;
 }
 
-// A real daemon has plans of an earlier sub-team with the same nodes and ranks, with their ids.
-std::vector<std::string> FakeSubTeams::PlansFor(const schedule::TeamLayout& layout) const {
+// A real daemon may also have plans of an earlier sub-team with the same nodes and ranks, with their ids.
+std::vector<std::string> FakeSubTeams::PlansFor(const schedule::TeamLayout& layout, TeamId id) {
+  std::vector<uint32_t> order(layout.nodes.size());
+  std::iota(order.begin(), order.end(), 0);
   std::vector<std::string> encoded;
-  uint64_t number = 0;
-  std::vector<schedule::Plan> plans = FakePlanMaker().MakePlans(layout, {}).value();
-  for (schedule::Plan& plan : plans) {
-    plan.id = PlanId{++number};
+  for (const schedule::Plan& plan : schedule::MakePositionalPlans(order, id)) {
     encoded.push_back(schedule::EncodePlan(plan));
   }
   return encoded;
@@ -65,7 +65,6 @@ void FakeSubTeams::Begin(Prng& prng) {
     prepare.parent_epoch = parent.epoch;
   } else {
     prepare.layout = PartOf(parent.layout, prng);
-    prepare.plans = PlansFor(prepare.layout);
   }
   const std::vector<schedule::TeamNode>& nodes = prepare.layout.nodes;
   const bool some_died = std::any_of(nodes.begin(), nodes.end(), [this](const schedule::TeamNode& node) {
@@ -73,6 +72,7 @@ void FakeSubTeams::Begin(Prng& prng) {
   });
   if (nodes.empty() || some_died) return;  // ranks of the dead do not join
   ids_.pop_front();
+  if (prepare.parent_epoch == EpochId{0}) prepare.plans = PlansFor(prepare.layout, prepare.id);
   prepare.layout.id = prepare.id;
   prepare.layout.parent = parent.layout.id;
   prepare.layout.identity.name = absl::StrCat("sub-team ", ++world_->names);

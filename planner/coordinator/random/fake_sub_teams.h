@@ -69,7 +69,7 @@ class FakeSubTeams {
 
   std::vector<TeamId> Parents() const;
   schedule::TeamLayout PartOf(const schedule::TeamLayout& parent, Prng& prng) const;
-  std::vector<std::string> PlansFor(const schedule::TeamLayout& layout) const;
+  static std::vector<std::string> PlansFor(const schedule::TeamLayout& layout, TeamId id);
   bool Accepts(const SubTeamMessage& prepare) const;
   void Prepare(const NodeKey& root, const SubTeamMessage& message);
   void Answer(const NodeKey& from, const SubTeamMessage& answer);
