@@ -175,6 +175,8 @@ struct RunningTeam {
   FailureReport why;  // if broken
   // It is the next epoch, if that was prepared and is undecided. 0: none.
   EpochId prepared_epoch{0};
+  // The name of nodes, ranks and plans (rpc/team_content.h), which the receiver has checked. Empty: not named.
+  std::string content;
   friend bool operator==(const RunningTeam&, const RunningTeam&) = default;
 };
 // Register is a daemon's first message on each connection; the answer is Registered.

@@ -68,6 +68,27 @@ void ContentWindow::Add(const std::string& sha256, std::string zstd, size_t size
   contents_.erase(contents_.begin(), contents_.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
+namespace {
+
+void ClearAddresses(v1::TeamLayout* layout) {
+  for (v1::TeamNode& node : *layout->mutable_nodes()) node.clear_worker_address();
+}
+
+// Moves what all members are told alike from the message, and returns it encoded.
+std::string TakeShared(v1::Prepare* prepare) {
+  v1::Prepare shared;
+  shared.mutable_layout()->mutable_nodes()->Swap(prepare->mutable_layout()->mutable_nodes());
+  shared.mutable_layout()->mutable_node_of_rank()->Swap(prepare->mutable_layout()->mutable_node_of_rank());
+  shared.mutable_plans()->Swap(prepare->mutable_plans());
+  for (std::string& plan : *shared.mutable_plans()) {
+    prepare->add_plan_ids(schedule::PlanIdIn(plan).value());
+    schedule::SetPlanIdIn(PlanId(0), &plan);
+  }
+  return shared.SerializeAsString();
+}
+
+}  // namespace
+
 SplitPrepare Split(v1::Prepare prepare, uint64_t contacts) {
   SplitPrepare split;
   const auto nodes = static_cast<uint64_t>(prepare.layout().nodes_size());
@@ -78,15 +99,7 @@ SplitPrepare Split(v1::Prepare prepare, uint64_t contacts) {
       node.clear_worker_address();
     }
   }
-  v1::Prepare shared;
-  shared.mutable_layout()->mutable_nodes()->Swap(prepare.mutable_layout()->mutable_nodes());
-  shared.mutable_layout()->mutable_node_of_rank()->Swap(prepare.mutable_layout()->mutable_node_of_rank());
-  shared.mutable_plans()->Swap(prepare.mutable_plans());
-  for (std::string& plan : *shared.mutable_plans()) {
-    prepare.add_plan_ids(schedule::PlanIdIn(plan).value());
-    schedule::SetPlanIdIn(PlanId(0), &plan);
-  }
-  const std::string bytes = shared.SerializeAsString();
+  const std::string bytes = TakeShared(&prepare);
   split.content.set_sha256(Sha256(bytes));
   split.content.set_zstd(Compressed(bytes));
   prepare.set_content(split.content.sha256());
@@ -142,11 +155,19 @@ v1::TeamContent TakeContent(v1::RunningTeam* running) {
   v1::Prepare whole;
   whole.mutable_layout()->Swap(running->mutable_layout());
   whole.mutable_plans()->Swap(running->mutable_plans());
+  ClearAddresses(whole.mutable_layout());
   SplitPrepare split = Split(std::move(whole), 0);
   running->mutable_layout()->Swap(split.head.mutable_layout());
   running->mutable_plan_ids()->Swap(split.head.mutable_plan_ids());
   running->set_content(split.content.sha256());
   return std::move(split.content);
+}
+
+std::string ContentName(const schedule::TeamLayout& layout, const std::vector<std::string>& plans) {
+  v1::ToDaemon message;
+  ToProto(schedule::Prepare{.layout = layout, .plans = plans}, &message);
+  ClearAddresses(message.mutable_prepare()->mutable_layout());
+  return Sha256(TakeShared(message.mutable_prepare()));
 }
 
 absl::Status PutContent(const v1::TeamContent& content, v1::RunningTeam* running) {

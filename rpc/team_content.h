@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "proto/copse/v1/control.pb.h"
+#include "protocol/control.h"
 
 namespace copse::rpc {
 
@@ -52,6 +53,9 @@ SplitPrepare Split(v1::Prepare prepare, uint64_t contacts);
 v1::TeamContent TakeContent(v1::RunningTeam* running);
 // The opposite. INVALID_ARGUMENT: the content is damaged, or does not fit the rest.
 absl::Status PutContent(const v1::TeamContent& content, v1::RunningTeam* running);
+
+// Returns the name of the content of a team with these nodes, ranks and encoded plans, as TakeContent gives it.
+std::string ContentName(const schedule::TeamLayout& layout, const std::vector<std::string>& plans);
 
 // Checks that the content is what its name says. INVALID_ARGUMENT.
 absl::Status CheckContent(const v1::TeamContent& content);

@@ -62,6 +62,19 @@ class JoinTest : public ::testing::Test {
   }
 };
 
+TEST(ContentNameTest, IsThatOfADaemonsReportWhateverAddressesItKnows) {
+  for (const uint32_t nodes : {1, 2, 100}) {
+    v1::ToDaemon message;
+    *message.mutable_prepare() = PrepareOf(nodes, 7);
+    const auto prepare = std::get<schedule::Prepare>(FromProto(message).value());
+    v1::RunningTeam running;
+    *running.mutable_layout() = message.prepare().layout();
+    *running.mutable_plans() = message.prepare().plans();
+    running.mutable_layout()->mutable_nodes(0)->set_worker_address("another");
+    EXPECT_EQ(TakeContent(&running).sha256(), ContentName(prepare.layout, prepare.plans)) << nodes;
+  }
+}
+
 TEST(SplitTest, JoinsToTheSameWithTheAddressesOfContacts) {
   const v1::Prepare before = PrepareOf(100, 7);
   const SplitPrepare split = Split(before, 300);

@@ -154,6 +154,11 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
         if (!listed.has_value()) return 0;
         last = listed->id;
         const schedule::TeamLayout& layout = *listed->layout;
+        if (listed->encoded == nullptr) {
+          v1::PlanRow row;
+          FillUnknownPlan(*listed, &row);
+          return AddEncodedRow(row.SerializeAsString(), v1::ListPlansReply::kPlansFieldNumber, reply);
+        }
         const PlanShape* const shape = encoder->ShapeOf(*listed->encoded);
         if (shape == nullptr) return 1;
         // A critical path costs a prediction: a list includes it only where that is fast.

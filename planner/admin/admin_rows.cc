@@ -107,6 +107,14 @@ void FillPlan(const coordinator::ListedPlan& listed, const schedule::Plan& plan,
   for (const std::string& node : critical_path) row->add_critical_path(rpc::ToUtf8(node));
 }
 
+void FillUnknownPlan(const coordinator::ListedPlan& listed, v1::PlanRow* row) {
+  row->set_id(listed.id.value());
+  row->set_team(ShownTeam(*listed.layout).value());
+  row->set_epoch(listed.epoch.value());
+  row->set_collective("unknown");
+  row->set_algorithm("unknown");
+}
+
 void FillEdges(const coordinator::PlanInfo& info, v1::PlanRow* row) {
   for (const auto& [from, to] : PlanEdges(info.plan)) {
     v1::PlanEdge* edge = row->add_edges();

@@ -34,6 +34,8 @@ void FillPlan(const coordinator::PlanInfo& info, const std::vector<std::string>&
 // Does the same for a plan that has another's id.
 void FillPlan(const coordinator::ListedPlan& listed, const schedule::Plan& plan,
               const std::vector<std::string>& critical_path, v1::PlanRow* row);
+// Fills a plan of which only the id is known.
+void FillUnknownPlan(const coordinator::ListedPlan& listed, v1::PlanRow* row);
 void FillEdges(const coordinator::PlanInfo& info, v1::PlanRow* row);
 // `layout` is the team's, or null if the team is unknown; then no nodes are named.
 void FillCollective(const coordinator::CollectiveInfo& info, const schedule::TeamLayout* layout,

@@ -37,7 +37,7 @@ Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker
       switches_(&state_, &epochs_, &derived_),
       queries_(&state_),
       better_plans_(&state_, &switches_, &queries_),
-      reunion_(&state_, &epochs_, &ends_, &derived_),
+      reunion_(&state_, &epochs_, &ends_, &derived_, &better_plans_),
       sub_teams_(&state_, &ends_, &derived_, &reunion_),
       silence_(&state_, &ends_),
       lost_ends_(&state_, &reunion_),
@@ -69,8 +69,9 @@ void Coordinator::Load(Snapshot snapshot) {
     team.record = std::move(record);
     team.members.Assign(team.record.layout);
     derived_.Note(team.record.layout);
-    // Only an adopted team has no labels; its plans may have been recorded before they were verified.
-    if (team.record.outgoing.empty()) {
+    // An earlier version has recorded these plans. Only an adopted team had no labels; its plans may have been recorded
+    // before they were verified.
+    if (team.record.outgoing.empty() && !team.record.plans.empty()) {
       state_.teams.VerifyLater(id);
     } else {
       state_.teams.IndexPlans(team);

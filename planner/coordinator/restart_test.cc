@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a restarted planner combines its store with the reports of daemons that come back.
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/testing/fake_sessions.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
 namespace {
 
 using schedule::Failure;
+using testing::FailsWith;
 using testing::Names;
 
 TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
@@ -89,6 +94,125 @@ TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
   EXPECT_FALSE(coordinator->view().FindTeam(TeamId{5000}).ok());
   Advance(absl::Seconds(60));
   EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+// A planner that has started again, and whose store names the content of a team, whose plans it does not have.
+class LackingPlansTest : public TeamTest {
+ protected:
+  LackingPlansTest() {
+    EXPECT_TRUE(store.Load()->teams.at(id).plans.empty());
+    Restart();
+  }
+
+  // Returns a daemon's report of the team, whose plans have this name.
+  schedule::RunningTeam Bringing(const std::string& named) const {
+    schedule::RunningTeam running = Running(team, 1);
+    running.content = named;
+    return running;
+  }
+  TeamInfo Info() const { return coordinator->view().FindTeam(id).value(); }
+  std::optional<ListedPlan> Listed() const {
+    return coordinator->view().PlanAfter(PlanId{0}, [](const schedule::TeamLayout&) { return true; });
+  }
+
+  const TeamId id = team.layout.id;
+  const PlanId plan = schedule::PlanIdIn(team.plans[0]);
+  const std::string content = ContentOf(team.plans);
+};
+
+TEST_F(LackingPlansTest, AreMarkedAndExplainedAsSuch) {
+  EXPECT_EQ(Info().state, "ready");
+  EXPECT_FALSE(Info().why.empty());
+  ASSERT_TRUE(Listed().has_value());
+  EXPECT_EQ(Listed()->id, plan);
+  EXPECT_EQ(Listed()->layout->id, id);
+  EXPECT_EQ(Listed()->encoded, nullptr);
+  const std::string names[] = {absl::StrCat("plan ", plan.value()), absl::StrCat("team ", id.value())};
+  EXPECT_THAT(Explained(plan), FailsWith(absl::StatusCode::kFailedPrecondition, names[0], names[1]));
+  EXPECT_THAT(Explained(PlanId{77}), FailsWith(absl::StatusCode::kNotFound, "plan 77"));
+  EXPECT_TRUE(coordinator->view().PlansOfTeam(id).empty());
+}
+
+TEST_F(LackingPlansTest, TheFirstDaemonBringsThem) {
+  Register(1, "n1", 1, {Bringing(content)});
+  EXPECT_EQ(Info().why, "");
+  EXPECT_NE(Listed()->encoded, nullptr);
+  EXPECT_TRUE(Explained(plan).ok());
+}
+
+TEST_F(LackingPlansTest, OthersThanTheRecordedOnesAreVerifiedFirst) {
+  const std::vector<std::string> plans = team.plans;
+  team.plans = {"no plan"};
+  Register(1, "n1", 1, {Bringing("another")});
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(State(id), "ready");
+  EXPECT_THAT(Explained(plan), FailsWith(absl::StatusCode::kFailedPrecondition));
+  team.plans = plans;
+  Register(2, "n2", 1, {Bringing("")});
+  EXPECT_FALSE(Explained(plan).ok()) << "not verified yet";
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(Explained(plan).ok());
+}
+
+TEST_F(LackingPlansTest, TheRecordedOnesReplaceThoseThatWaitToBeVerified) {
+  const schedule::RunningTeam good = Bringing(content);
+  team.plans = {"no plan"};
+  Register(1, "n1", 1, {Bringing("")});
+  Register(2, "n2", 1, {good});
+  EXPECT_TRUE(Explained(plan).ok());
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(Explained(plan).ok());
+}
+
+TEST_F(LackingPlansTest, PlansWithOtherIdsAreVerifiedFirst) {
+  schedule::SetPlanIdIn(PlanId{999}, &team.plans[0]);
+  Register(1, "n1", 1, {Bringing(content)});
+  EXPECT_FALSE(Explained(PlanId{999}).ok());
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(Explained(PlanId{999}).ok());
+}
+
+TEST_F(LackingPlansTest, TheStoreStillNamesThemAfterAnotherChange) {
+  ASSERT_TRUE(coordinator->BreakTeam(id, "").ok());
+  EXPECT_EQ(store.Load()->teams.at(id).content, content);
+  EXPECT_EQ(store.Load()->teams.at(id).plan_ids.front(), plan);
+}
+
+TEST_F(LackingPlansTest, ASwitchReplacesThem) {
+  RegisterTwo({Running(team, 1)});
+  coordinator->ReplanTeam(id, {}, nullptr);
+  const auto next = TakeBoth<schedule::Prepare>();
+  AcceptBoth(next);
+  TakeBoth<schedule::Commit>();
+  EXPECT_EQ(store.Load()->teams.at(id).content, ContentOf(next.plans));
+  EXPECT_NE(store.Load()->teams.at(id).plan_ids.front(), plan);
+}
+
+TEST_F(LackingPlansTest, PlansThatWereNeverVerifiedAreNotNamed) {
+  LoseStore();
+  Register(1, "n1", 1, {Bringing(content)});
+  EXPECT_EQ(store.Load()->teams.at(id).content, "");
+  Restart();
+  Register(1, "n1", 1, {Bringing(content)});
+  EXPECT_FALSE(Explained(plan).ok()) << "not verified yet";
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(Explained(plan).ok());
+}
+
+// Nobody else knows the labels of members that have not committed.
+TEST_F(TwoNodesTest, LabelsAreRecordedUntilAllHaveCommitted) {
+  const auto prepare = StartTeam();
+  AcceptBoth(prepare);
+  const auto recorded = [&] { return store.Load()->teams.at(prepare.layout.id).outgoing.size(); };
+  EXPECT_EQ(recorded(), 2u);
+  coordinator->OnMessage(1, schedule::CommitReply{prepare.layout.id, EpochId{1}});
+  ASSERT_TRUE(coordinator->BreakTeam(prepare.layout.id, "").ok());
+  EXPECT_EQ(recorded(), 2u);
+}
+
+TEST_F(TeamTest, LabelsThatAllHaveAreNotRecordedAgain) {
+  ASSERT_TRUE(coordinator->BreakTeam(team.layout.id, "").ok());
+  EXPECT_TRUE(store.Load()->teams.at(team.layout.id).outgoing.empty());
 }
 
 // The planner's store becomes a copy of itself from before a switch of the team to epoch 2, in the same term.

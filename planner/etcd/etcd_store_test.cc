@@ -23,7 +23,6 @@
 #include "planner/etcd/testing/candidate.h"
 #include "planner/etcd/testing/etcd_cluster.h"
 #include "planner/store/team_record_codec.h"
-#include "schedule/plan.h"
 #include "testbed/processes/child_process.h"
 
 namespace copse::planner {
@@ -46,18 +45,19 @@ using testing::Candidate;
 using testing::EtcdCluster;
 using testing::kTimeout;
 
-TeamRecord Record(uint64_t id, const std::string& address = "address0") {
+TeamRecord Record(uint64_t id, const std::string& machine = "m1") {
   TeamRecord record;
   record.layout.id = TeamId(id);
   record.layout.identity = {.uid = 1000, .job = "42", .nonce = 7, .name = "world"};
   record.layout.shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1), NodeIndex(0)}, .node_count = 2};
-  record.layout.nodes = {{"n0", Incarnation(11), address}, {"n1", Incarnation(12), "address1"}};
+  record.layout.nodes = {{"n0", Incarnation(11), ""}, {"n1", Incarnation(12), ""}};
   record.layout.window = 8;
   record.epoch = EpochId(3);
   record.prepared = EpochId(4);
   record.first_call = CallSeq(1234567890123);
-  record.machines = {"m1", ""};
-  record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbors = {{1}, {0}}})};
+  record.machines = {machine, ""};
+  record.plan_ids = {PlanId(5)};
+  record.content = "sha256";
   record.outgoing = {{{NodeIndex(1), 0xdeadbeef}}, {{NodeIndex(0), 1}}};
   return record;
 }
@@ -65,10 +65,9 @@ TeamRecord Record(uint64_t id, const std::string& address = "address0") {
 // Returns a record that cannot be compressed.
 TeamRecord LongRecord(uint64_t id, size_t bytes, uint64_t seed) {
   Prng prng(seed);
-  std::string plan(bytes, '\0');
-  for (char& c : plan) c = static_cast<char>(prng.Next());
   TeamRecord record = Record(id);
-  record.plans = {plan};
+  record.content.resize(bytes);
+  for (char& c : record.content) c = static_cast<char>(prng.Next());
   return record;
 }
 

@@ -164,6 +164,7 @@ absl::StatusOr<schedule::FromDaemon> BriefRegistrations::Whole(schedule::FromDae
   uint64_t bytes = 0;
   for (v1::RunningTeam& team : teams) {
     schedule::RunningTeam running = rpc::StandingOf(team);
+    running.content = team.content();
     team.clear_epoch();
     team.clear_prepared_epoch();
     team.clear_broken();

@@ -28,6 +28,10 @@ class BriefRegistrationsTest : public ::testing::Test, public BriefSink {
     later_[session] = std::move(later);
     if (registration.ok()) {
       whole_[session] = std::get<schedule::Register>(*registration);
+      for (schedule::RunningTeam& team : whole_[session].teams) {
+        EXPECT_TRUE(contents_.contains(team.content));
+        team.content.clear();
+      }
     } else {
       failed_[session] = registration.status();
     }

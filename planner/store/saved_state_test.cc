@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
-#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {
@@ -20,12 +19,13 @@ coordinator::TeamRecord Record(uint64_t id) {
   record.layout.id = TeamId(id);
   record.layout.identity = {.uid = 1000, .job = "42", .nonce = 7, .name = "world"};
   record.layout.shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1)}, .node_count = 2};
-  record.layout.nodes = {{"n0", Incarnation(11), "a"}, {"n1", Incarnation(12), std::string("\0\xff", 2)}};
+  record.layout.nodes = {{"n0", Incarnation(11), ""}, {"n1", Incarnation(12), ""}};
   record.layout.window = 8;
   record.epoch = EpochId(3);
   record.prepared = EpochId(4);
   record.machines = {"m1", ""};
-  record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbors = {{1}, {0}}})};
+  record.plan_ids = {PlanId(5)};
+  record.content = "sha256";
   return record;
 }
 

@@ -21,7 +21,6 @@
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "schedule/plan.h"
 
 namespace copse::planner {
 namespace {
@@ -56,14 +55,14 @@ TeamRecord Record(uint64_t id) {
   record.layout.id = TeamId(id);
   record.layout.identity = {.uid = 1000, .job = "42", .nonce = 7, .name = "world"};
   record.layout.shape = {.node_of_rank = {NodeIndex(0), NodeIndex(1), NodeIndex(0)}, .node_count = 2};
-  record.layout.nodes = {{"n0", Incarnation(11), "address0"},
-                         {"n1", Incarnation(~uint64_t{0}), std::string("\0\xff", 2)}};
+  record.layout.nodes = {{"n0", Incarnation(11), ""}, {"n1", Incarnation(~uint64_t{0}), ""}};
   record.layout.window = 8;
   record.epoch = EpochId(3);
   record.prepared = EpochId(4);
   record.first_call = CallSeq(1234567890123);
   record.machines = {"m1", ""};
-  record.plans = {schedule::EncodePlan({.id = PlanId(5), .node_count = 2, .neighbors = {{1}, {0}}})};
+  record.plan_ids = {PlanId(5)};
+  record.content = "sha256";
   record.outgoing = {{{NodeIndex(1), 0xdeadbeef}}, {{NodeIndex(0), 1}}};
   return record;
 }

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "proto/copse/v1/store.pb.h"
 #include "rpc/control_conversion.h"
+#include "rpc/team_content.h"
 
 namespace copse::planner {
 namespace {
@@ -25,16 +26,13 @@ absl::StatusOr<T> Get(const v1::ToDaemon& proto) {
 
 std::string SerializeTeam(const TeamRecord& record) {
   v1::StoredTeam stored;
-  rpc::ToProto(schedule::Prepare{.layout = record.layout, .epoch = record.epoch, .plans = record.plans},
-               stored.mutable_prepare());
+  const TeamRecord decision = coordinator::DecisionOf(record);
+  rpc::ToProto(schedule::Prepare{.layout = decision.layout, .epoch = record.epoch}, stored.mutable_prepare());
+  for (const PlanId plan : decision.plan_ids) stored.add_plan(plan.value());
+  stored.set_content(record.plans.empty() ? record.content : rpc::ContentName(record.layout, record.plans));
   stored.set_prepared(record.prepared.value());
   stored.set_first_call(record.first_call.value());
-  for (const auto& labels : record.outgoing) {
-    rpc::ToProto(
-        schedule::Commit{
-            .team = record.layout.id, .epoch = record.epoch, .first_call = record.first_call, .outgoing = labels},
-        stored.add_commit());
-  }
+  for (const auto& labels : record.outgoing) rpc::ToProto(schedule::Commit{.outgoing = labels}, stored.add_commit());
   for (const std::string& machine : record.machines) stored.add_machine(machine);
   if (record.broken)
     rpc::ToProto(schedule::BreakTeam{.team = record.layout.id, .why = record.why}, stored.mutable_broken());
@@ -49,7 +47,9 @@ absl::StatusOr<TeamRecord> DeserializeTeam(const std::string& bytes) {
                     .epoch = prepare.epoch,
                     .prepared = EpochId(stored.prepared()),
                     .first_call = CallSeq(stored.first_call()),
-                    .plans = std::move(prepare.plans)};
+                    .plans = std::move(prepare.plans),
+                    .content = stored.content()};
+  for (const uint64_t plan : stored.plan()) record.plan_ids.emplace_back(plan);
   for (const v1::ToDaemon& commit : stored.commit()) {
     ASSIGN_OR_RETURN(schedule::Commit labels, Get<schedule::Commit>(commit));
     record.outgoing.push_back(std::move(labels.outgoing));

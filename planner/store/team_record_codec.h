@@ -11,7 +11,7 @@
 
 namespace copse::planner {
 
-// Returns the bytes of a v1::StoredTeam.
+// Returns the bytes of a v1::StoredTeam, which has the record's DecisionOf, with the name of its content.
 std::string SerializeTeam(const coordinator::TeamRecord& record);
 
 // Returns the record that SerializeTeam has encoded. INVALID_ARGUMENT if the bytes are not one.

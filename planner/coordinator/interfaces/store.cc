@@ -6,8 +6,28 @@
 #include <variant>
 
 #include "planner/coordinator/interfaces/terms.h"
+#include "schedule/plan.h"
 
 namespace copse::coordinator {
+
+std::vector<PlanId> PlanIdsIn(const std::vector<std::string>& plans) {
+  std::vector<PlanId> ids;
+  for (const std::string& encoded : plans) {
+    if (encoded.size() >= schedule::kEncodedIdEnd) ids.push_back(schedule::PlanIdIn(encoded));
+  }
+  return ids;
+}
+
+std::vector<PlanId> PlanIdsOf(const TeamRecord& record) {
+  return record.plans.empty() ? record.plan_ids : PlanIdsIn(record.plans);
+}
+
+TeamRecord DecisionOf(TeamRecord record) {
+  record.plan_ids = PlanIdsOf(record);
+  record.plans.clear();
+  for (schedule::TeamNode& node : record.layout.nodes) node.worker_address.clear();
+  return record;
+}
 
 void Outdate(Snapshot& snapshot) {
   uint64_t term = snapshot.term <= kTermBelievedMax ? snapshot.term : 0;
@@ -21,7 +41,9 @@ void Apply(const StoreChange& change, Snapshot& snapshot) {
   std::visit(
       [&](const auto& c) {
         using T = std::decay_t<decltype(c)>;
-        if constexpr (std::is_same_v<T, PutTeam>) snapshot.teams.insert_or_assign(c.record->layout.id, *c.record);
+        if constexpr (std::is_same_v<T, PutTeam>) {
+          snapshot.teams.insert_or_assign(c.record->layout.id, DecisionOf(*c.record));
+        }
         if constexpr (std::is_same_v<T, DropTeam>) snapshot.teams.erase(c.team);
         if constexpr (std::is_same_v<T, PutTerm>) {
           snapshot.term = c.term;

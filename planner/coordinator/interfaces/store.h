@@ -22,8 +22,8 @@
 namespace copse::coordinator {
 
 // A TeamRecord is a team as decided: it is written when the first epoch is decided, replaced at every switch, and
-// removed when the team has ended. The labels belong to `epoch`: a planner that restarted between record and Commit
-// needs them to send that Commit again.
+// removed when the team has ended. A store keeps what cannot be had from daemons (DecisionOf). The labels belong to
+// `epoch`: a planner that restarted between record and Commit needs them to send that Commit again.
 struct TeamRecord {
   schedule::TeamLayout layout;
   EpochId epoch{0};  // the last decided epoch
@@ -31,9 +31,13 @@ struct TeamRecord {
   // epoch is never used again: daemons also query one another for its outcome.
   EpochId prepared{0};
   CallSeq first_call{0};           // first call of `epoch`
-  std::vector<std::string> plans;  // encoded
-  // outgoing[v] has the labels that node v uses towards its neighbors. The list is empty if the planner never knew
-  // them: the team was adopted.
+  std::vector<std::string> plans;  // encoded; empty: not known, until a daemon that has them registers
+  // The plans' ids, and the name of nodes, ranks and plans (rpc/team_content.h), or "" if there is none: these say
+  // which plans a daemon should bring. Of no meaning while `plans` is not empty.
+  std::vector<PlanId> plan_ids;
+  std::string content;
+  // outgoing[v] has the labels that node v uses towards its neighbors. The list is empty if all members that remained
+  // had committed the epoch when this was recorded, or the planner never knew the labels: the team was adopted.
   std::vector<std::vector<schedule::EdgeLabel>> outgoing;
   bool broken = false;
   schedule::FailureReport why;  // the reason, if broken
@@ -42,6 +46,14 @@ struct TeamRecord {
   std::vector<std::string> machines;
   friend bool operator==(const TeamRecord&, const TeamRecord&) = default;
 };
+
+// Returns the ids of encoded plans, in their order; of the record's, whether the plans are known or not.
+std::vector<PlanId> PlanIdsIn(const std::vector<std::string>& plans);
+std::vector<PlanId> PlanIdsOf(const TeamRecord& record);
+
+// Returns what stores keep of a record: not the plans, which daemons bring back when they register, nor addresses. Its
+// `content` is the record's, also if that has plans.
+TeamRecord DecisionOf(TeamRecord record);
 
 // A TopologyVersion is a topology that was put into force. The coordinator only keeps it.
 struct TopologyVersion {

@@ -105,6 +105,7 @@ void Reunion::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam
     if (state_->nodes.At(who.name).all_is_recorded) DistrustStore(who.name);
     CatchUp(team, running);
   }
+  TakePlans(team, running);
   const bool all_is_recorded = state_->nodes.At(who.name).all_is_recorded;
   const std::string text = absl::StrCat("node ", who.name, " came back to team ", team.id().value(), " ");
   team.members.Report(member, running.epoch);
@@ -152,6 +153,23 @@ void Reunion::Reconcile(Team& team, uint32_t member, const schedule::RunningTeam
   epochs_->CheckSettled(team);
 }
 
+void Reunion::TakePlans(Team& team, const schedule::RunningTeam& running) {
+  TeamRecord& record = team.record;
+  const bool is_sought = team.lacks_plans() || (team.durable() && !team.is_verified);
+  if (!is_sought || running.epoch != record.epoch || running.plans->empty()) return;
+  const bool is_recorded =
+      !record.content.empty() && running.content == record.content && PlanIdsIn(*running.plans) == record.plan_ids;
+  if (!is_recorded && !team.lacks_plans()) return;
+  record.plans = *running.plans;
+  if (is_recorded) {
+    team.is_verified = true;
+    state_->teams.IndexPlans(team);
+  } else {
+    state_->teams.VerifyLater(team.id());
+  }
+  if (!team.quick.has_value()) better_plans_->Resume(team.id());
+}
+
 void Reunion::Adopt(const schedule::RunningTeam& running, const std::string& by, bool has_all_reports) {
   const TeamId id = running.layout->id;
   COPSE_LOG_ABOUT(kInfo, schedule::AboutTeam(id, running.layout->identity), "team ", id.value(), " (",
@@ -191,10 +209,12 @@ void Reunion::CatchUp(Team& team, const schedule::RunningTeam& running) {
                   " was decided by a planner with another store (recorded=", record.epoch.value(), ")");
   record.epoch = running.epoch;
   record.plans = *running.plans;
+  record.plan_ids.clear();
+  record.content.clear();
   record.outgoing.clear();
   record.prepared = std::max(record.prepared, EpochId{running.epoch.value() + kLostEpochs});
-  state_->Record(team);
   state_->teams.VerifyLater(team.id());
+  state_->Record(team);
 }
 
 bool Reunion::AnyStaysAt(const Team& team, EpochId epoch) {

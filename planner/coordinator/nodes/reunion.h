@@ -13,6 +13,7 @@
 #include "planner/coordinator/state/node_table.h"
 #include "planner/coordinator/state/state.h"
 #include "planner/coordinator/state/team_table.h"
+#include "planner/coordinator/teams/better_plans.h"
 #include "planner/coordinator/teams/derived_teams.h"
 #include "planner/coordinator/teams/ends.h"
 #include "planner/coordinator/teams/epochs.h"
@@ -32,8 +33,8 @@ enum class Standing {
 class Reunion {
  public:
   // All outlive this object.
-  Reunion(State* state, Epochs* epochs, Ends* ends, DerivedTeams* derived)
-      : state_(state), epochs_(epochs), ends_(ends), derived_(derived) {}
+  Reunion(State* state, Epochs* epochs, Ends* ends, DerivedTeams* derived, BetterPlans* better_plans)
+      : state_(state), epochs_(epochs), ends_(ends), derived_(derived), better_plans_(better_plans) {}
 
   Standing StandingOf(const schedule::RunningTeam& running, const schedule::NodeAnnouncement& node);
   // Takes a report that is welcome, of a node that has just registered.
@@ -70,6 +71,9 @@ class Reunion {
   void CatchUp(Team& team, const schedule::RunningTeam& running);
   // Returns whether a member that has come back has no epoch after this one: it has given up what it had prepared.
   static bool AnyStaysAt(const Team& team, EpochId epoch);
+  // Takes the plans of the team's epoch, which the store does not have. Those that are not the recorded ones, or not
+  // named, are verified before they are shown.
+  void TakePlans(Team& team, const schedule::RunningTeam& running);
   // A daemon runs an epoch that is not recorded, although each is recorded before it is told: the store is a copy from
   // before. From now on nothing counts as undecided because the store does not have it.
   void DistrustStore(const std::string& shown_by);
@@ -81,6 +85,7 @@ class Reunion {
   Epochs* const epochs_;
   Ends* const ends_;
   DerivedTeams* const derived_;
+  BetterPlans* const better_plans_;
   std::map<TeamId, Reports> undecided_;
 };
 

@@ -21,7 +21,15 @@ void State::Note(TeamId team, std::string what, std::string detail) {
 void State::Record(const Team& team, Outbox::Done done) {
   if (team.durable()) {
     cluster->Found();
-    outbox.Record(PutTeam{std::make_shared<const TeamRecord>(team.record)}, std::move(done));
+    auto record = std::make_shared<TeamRecord>(team.record);
+    // The plans that are recorded are shown after a restart as they come back: others are not named.
+    if (!team.is_verified) {
+      if (record->plan_ids.empty()) record->plan_ids = PlanIdsIn(record->plans);
+      record->plans.clear();
+    }
+    // A label is of use until its node has committed.
+    if (team.members.AllCommitted(record->epoch)) record->outgoing.clear();
+    outbox.Record(PutTeam{std::move(record)}, std::move(done));
   } else if (done) {
     done(absl::OkStatus());
   }

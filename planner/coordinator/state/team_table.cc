@@ -42,9 +42,7 @@ const Team* TeamTable::Find(TeamId id) const {
 
 void TeamTable::IndexPlans(Team& team) {
   ForgetPlans(team);
-  for (const std::string& encoded : team.record.plans) {
-    if (encoded.size() < schedule::kEncodedIdEnd) continue;
-    const PlanId plan = schedule::PlanIdIn(encoded);
+  for (const PlanId plan : PlanIdsOf(team.record)) {
     if (of_plans_.emplace(plan, team.id()).second) team.plan_ids.push_back(plan);
   }
 }

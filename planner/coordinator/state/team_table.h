@@ -64,6 +64,8 @@ struct Team {
   // Returns whether the team is stored. Sub-teams are not, since they are many and short-lived.
   bool durable() const { return !schedule::IsSubTeam(record.layout); }
   uint32_t node_count() const { return static_cast<uint32_t>(record.layout.nodes.size()); }
+  // Returns whether no daemon has brought the plans yet that the store does not keep.
+  bool lacks_plans() const { return durable() && record.epoch != EpochId{0} && record.plans.empty(); }
   // Returns the index of the member that is this daemon, or nullopt.
   std::optional<uint32_t> MemberOf(const schedule::NodeAnnouncement& node) const {
     return members.Find(record.layout.nodes, node.name, node.incarnation);
@@ -73,7 +75,8 @@ struct Team {
 };
 
 // A TeamTable has the plans of its teams indexed that may be shown: the planner's own, and those that daemons brought
-// back once they are verified. Pointers stay valid until the team is erased. Thread-compatible.
+// back once they are verified; also those of which only the ids are known. Pointers stay valid until the team is
+// erased. Thread-compatible.
 class TeamTable {
  public:
   // Both must outlive this object.

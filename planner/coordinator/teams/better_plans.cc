@@ -33,6 +33,7 @@ void BetterPlans::Resume(TeamId id) {
 }
 
 bool BetterPlans::RunsQuickPlans(const Team& team) const {
+  if (team.record.plans.empty()) return false;  // a daemon brought others than plans
   const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(team.record.plans.front());
   return plan.ok() && state_->plan_maker->IsQuick(*plan);
 }

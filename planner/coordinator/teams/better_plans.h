@@ -23,7 +23,7 @@ class BetterPlans {
 
   // Looks for better plans until the team has others, breaks or ends: State::SettleForPlans.
   void Start(TeamId id);
-  // The same for a team that this planner has found in its store, if that runs quick plans.
+  // The same for a team of its store, if that runs quick plans.
   void Resume(TeamId id);
 
  private:

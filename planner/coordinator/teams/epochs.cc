@@ -289,6 +289,8 @@ void Epochs::Decide(Team& team) {
   TeamRecord decided = team.record;
   decided.epoch = change.epoch;
   decided.plans = change.plans;
+  decided.plan_ids.clear();
+  decided.content.clear();
   if (const std::optional<FailureReport> mistake = AssignLabels(change.replies, decided)) {
     return AbortChange(team, *mistake);
   }

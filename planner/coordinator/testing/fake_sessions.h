@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/testing/fake_clock.h"
 #include "base/version.h"
@@ -49,9 +50,22 @@ class RecordingSink : public SessionSink {
   std::map<SessionId, std::string> closed;
 };
 
+// Returns what a FailingStore names the content of a team with these plans.
+inline std::string ContentOf(const std::vector<std::string>& plans) {
+  return absl::StrCat("content of ", absl::StrJoin(plans, ""));
+}
+
+// A FailingStore names contents, as stores of files do.
 class FailingStore : public MemoryStore {
  public:
   void Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) override {
+    for (StoreChange& change : changes) {
+      auto* put = std::get_if<PutTeam>(&change);
+      if (put == nullptr || put->record->plans.empty()) continue;
+      TeamRecord record = *put->record;
+      record.content = ContentOf(record.plans);
+      put->record = std::make_shared<const TeamRecord>(std::move(record));
+    }
     if (later) {
       held_.emplace_back(std::move(changes), std::move(done));
     } else if (!error.ok()) {

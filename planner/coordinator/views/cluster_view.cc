@@ -45,13 +45,18 @@ const char* StateOf(const Team& team) {
   return team.record.broken ? "broken" : team.record.epoch == EpochId{0} ? "forming" : "ready";
 }
 
+std::string WhyOf(const Team& team) {
+  if (team.record.broken || !team.lacks_plans()) return team.record.why.text;
+  return "its plans are not known: no daemon that has them is connected";
+}
+
 TeamInfo InfoOf(const Team& team) {
   TeamInfo info;
   info.layout = team.record.layout;
   info.size = team.record.layout.shape.size();
   info.epoch = team.record.epoch;
   info.state = StateOf(team);
-  info.why = team.record.why.text;
+  info.why = WhyOf(team);
   return info;
 }
 
@@ -216,6 +221,11 @@ std::optional<ListedPlan> ClusterView::PlanAfter(PlanId last,
 absl::StatusOr<PlanInfo> ClusterView::FindPlan(PlanId id) const {
   const std::optional<ListedPlan> listed = ListPlan(id);
   if (!listed.has_value()) return absl::NotFoundError(absl::StrCat("plan ", id.value(), ": not known"));
+  if (listed->encoded == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("plan ", id.value(), " of team ", listed->layout->id.value(),
+                     ": its content is not known: no daemon that has it is connected"));
+  }
   ASSIGN_OR_RETURN(schedule::Plan plan, schedule::DecodePlan(*listed->encoded));
   return PlanInfo{*listed->layout, listed->epoch, std::move(plan)};
 }
@@ -224,6 +234,7 @@ std::optional<ListedPlan> ClusterView::ListPlan(PlanId id) const {
   const auto team = state_->teams.of_plans().find(id);
   if (team == state_->teams.of_plans().end()) return std::nullopt;
   const TeamRecord& record = state_->teams.At(team->second).record;
+  if (record.plans.empty()) return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout};
   for (const std::string& encoded : record.plans) {
     if (encoded.size() < schedule::kEncodedIdEnd || schedule::PlanIdIn(encoded) != id) continue;
     return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout, .encoded = &encoded};

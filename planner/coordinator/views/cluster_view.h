@@ -47,7 +47,7 @@ struct TeamInfo {
   uint32_t size = 0;
   EpochId epoch{0};
   std::string state;  // "forming", "ready", "broken"; "ended", or "broken" if it was
-  std::string why;    // the reason, if broken
+  std::string why;    // the reason, if broken; of a ready team, that its plans are not known
   std::optional<absl::Duration> ended_ago;
 };
 struct PlanInfo {
@@ -61,10 +61,11 @@ struct ListedPlan {
   PlanId id{0};
   EpochId epoch{0};
   const schedule::TeamLayout* layout = nullptr;
-  const std::string* encoded = nullptr;  // EncodePlan
+  const std::string* encoded = nullptr;  // EncodePlan; null: not known, until a daemon that has it registers
 };
 
-// A ClusterView reads a coordinator's state. Errors of its methods: NOT_FOUND, one line each.
+// A ClusterView reads a coordinator's state. Errors of its methods, one line each: NOT_FOUND; of a plan of which only
+// the id is known, FAILED_PRECONDITION.
 class ClusterView {
  public:
   // Both outlive this object.
