@@ -284,7 +284,8 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.admin_address = ReachableAddress(admin_server_->address(), settings_.node);
   node.join_token = settings_.live.join_token;
   node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kContent, schedule::Feature::kPlanCalls,
-                   schedule::Feature::kCluster,      schedule::Feature::kPing,    schedule::Feature::kLateAddress};
+                   schedule::Feature::kCluster,      schedule::Feature::kPing,    schedule::Feature::kLateAddress,
+                   schedule::Feature::kTeamPlans};
   if (settings_.daemons_form_sub_teams) node.features.insert(schedule::Feature::kSubTeams);
   node.machine = Machine();
   return node;

@@ -391,9 +391,17 @@ struct DataAddress {
   friend bool operator==(const DataAddress&, const DataAddress&) = default;
 };
 
+// TeamPlans answers PlansQuery, if the daemon has committed an epoch of the team.
+struct TeamPlans {
+  TeamId team{0};
+  EpochId epoch{0};                        // the last committed one, which has these plans
+  Shared<std::vector<std::string>> plans;  // EncodePlan
+  friend bool operator==(const TeamPlans&, const TeamPlans&) = default;
+};
+
 using FromDaemon = std::variant<Register, JoinTeam, CancelJoin, PrepareReply, CommitReply, LeaveTeam, TeamBroken,
                                 EpochQuery, StatusReply, TraceReply, MeasureReply, NeighborSilent, Stopping,
-                                TeamIdsRequest, TeamFormed, TeamsHeld, Pong, DataAddress>;
+                                TeamIdsRequest, TeamFormed, TeamsHeld, Pong, DataAddress, TeamPlans>;
 
 // --- Planner to daemon ---
 // Registered answers Register.
@@ -504,6 +512,12 @@ struct AddressQuery {
   friend bool operator==(const AddressQuery&, const AddressQuery&) = default;
 };
 
+// PlansQuery asks for a team's plans, which the planner's store does not have.
+struct PlansQuery {
+  TeamId team{0};
+  friend bool operator==(const PlansQuery&, const PlansQuery&) = default;
+};
+
 // TeamIds answers TeamIdsRequest: the ids from `first` on are the daemon's, and of no other team.
 struct TeamIds {
   TeamId first{0};
@@ -512,7 +526,7 @@ struct TeamIds {
 };
 
 using ToDaemon = std::variant<Registered, Prepare, Commit, Abort, BreakTeam, EndTeam, StatusQuery, Drain, TraceQuery,
-                              MeasureQuery, TeamIds, Cluster, Ping, AddressQuery>;
+                              MeasureQuery, TeamIds, Cluster, Ping, AddressQuery, PlansQuery>;
 
 }  // namespace copse::schedule
 

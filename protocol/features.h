@@ -26,6 +26,7 @@ enum class Feature : uint32_t {
   kCluster = 70,      // daemon: handles Cluster
   kPing = 71,         // daemon: answers Ping
   kLateAddress = 72,  // daemon: answers AddressQuery, and may register without an address
+  kTeamPlans = 73,    // daemon: answers PlansQuery
 };
 
 // Features is a set of them. A planner has one for each of ten thousand nodes, so it is small: features of later

@@ -190,6 +190,12 @@ void Put(const schedule::DataAddress& from, v1::DataAddress* to) {
   if (from.why.failure != schedule::Failure::kNone) Put(from.why, to->mutable_why());
 }
 
+void Put(const schedule::TeamPlans& from, v1::TeamPlans* to) {
+  to->set_team(from.team.value());
+  to->set_epoch(from.epoch.value());
+  for (const std::string& plan : *from.plans) to->add_plans(plan);
+}
+
 void Put(const schedule::LeaveTeam& from, v1::LeaveTeam* to) { to->set_team(from.team.value()); }
 
 void Put(const schedule::TeamBroken& from, v1::TeamBroken* to) {
@@ -551,6 +557,12 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamsHeld& from) {
   return to;
 }
 
+absl::StatusOr<schedule::FromDaemon> Take(const v1::TeamPlans& from) {
+  std::vector<std::string> plans;
+  RETURN_IF_ERROR(TakePlans("team_plans", from.plans(), &plans));
+  return schedule::TeamPlans{TeamId{from.team()}, EpochId{from.epoch()}, std::move(plans)};
+}
+
 absl::StatusOr<schedule::FromDaemon> Take(const v1::DataAddress& from) {
   RETURN_IF_ERROR(CheckCount("data_address: bytes", from.worker_address().size(), kAddressBytesMax));
   return schedule::DataAddress{from.worker_address(), Take(from.why())};
@@ -761,6 +773,7 @@ void ToProto(const schedule::FromDaemon& message, v1::FromDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::Stopping>) proto->mutable_stopping()->set_done(m.done);
         if constexpr (std::is_same_v<T, schedule::Pong>) proto->mutable_pong();
         if constexpr (std::is_same_v<T, schedule::DataAddress>) Put(m, proto->mutable_data_address());
+        if constexpr (std::is_same_v<T, schedule::TeamPlans>) Put(m, proto->mutable_team_plans());
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) proto->mutable_team_ids_request();
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) Put(m, proto->mutable_team_formed());
         if constexpr (std::is_same_v<T, schedule::TeamsHeld>) Put(m, proto->mutable_teams_held());
@@ -786,6 +799,7 @@ void ToProto(const schedule::ToDaemon& message, v1::ToDaemon* proto) {
         if constexpr (std::is_same_v<T, schedule::Cluster>) proto->mutable_cluster()->set_uuid(ToUtf8(m.uuid));
         if constexpr (std::is_same_v<T, schedule::Ping>) proto->mutable_ping();
         if constexpr (std::is_same_v<T, schedule::AddressQuery>) proto->mutable_address_query();
+        if constexpr (std::is_same_v<T, schedule::PlansQuery>) proto->mutable_plans_query()->set_team(m.team.value());
         if constexpr (std::is_same_v<T, schedule::TeamIds>) {
           proto->mutable_team_ids()->set_first(m.first.value());
           proto->mutable_team_ids()->set_count(m.count);
@@ -835,6 +849,8 @@ absl::StatusOr<schedule::FromDaemon> FromProto(const v1::FromDaemon& proto) {
       return schedule::Pong{};
     case v1::FromDaemon::kDataAddress:
       return Take(proto.data_address());
+    case v1::FromDaemon::kTeamPlans:
+      return Take(proto.team_plans());
     case v1::FromDaemon::kTeamIdsRequest:
       return schedule::TeamIdsRequest{};
     case v1::FromDaemon::kTeamFormed:
@@ -895,6 +911,8 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
       return schedule::Ping{};
     case v1::ToDaemon::kAddressQuery:
       return schedule::AddressQuery{};
+    case v1::ToDaemon::kPlansQuery:
+      return schedule::PlansQuery{TeamId{proto.plans_query().team()}};
     case v1::ToDaemon::kTeamIds:
       return schedule::TeamIds{TeamId{proto.team_ids().first()}, proto.team_ids().count()};
     case v1::ToDaemon::kContent:  // the stream handles both

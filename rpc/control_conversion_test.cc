@@ -170,7 +170,8 @@ std::vector<schedule::FromDaemon> AllFromDaemon() {
           Reported(),
           schedule::Pong{},
           schedule::DataAddress{std::string("\0\xff", 2)},
-          schedule::DataAddress{"", kLost}};
+          schedule::DataAddress{"", kLost},
+          schedule::TeamPlans{TeamId{7}, EpochId{2}, std::vector<std::string>{"plan", ""}}};
 }
 
 std::vector<schedule::ToDaemon> AllToDaemon() {
@@ -192,6 +193,7 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
       schedule::Cluster{"c3"},
       schedule::Ping{},
       schedule::AddressQuery{},
+      schedule::PlansQuery{TeamId{7}},
       schedule::TeamIds{TeamId{3000001}, 1024},
       schedule::MeasureQuery{.query = 3,
                              .peer = {"n2", Incarnation{4}, "address"},

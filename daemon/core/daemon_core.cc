@@ -318,6 +318,12 @@ void DaemonCore::On(const schedule::AddressQuery&) {
       schedule::DataAddress{options_.node.worker_address, opened.ok() ? FailureReport{} : schedule::ReportOf(opened)});
 }
 
+void DaemonCore::On(const schedule::PlansQuery& m) {
+  const Team* const team = registry_.teams().Find(m.team);
+  if (team == nullptr || team->epoch() == EpochId(0)) return;
+  planner_.Send(schedule::TeamPlans{m.team, team->epoch(), team->EncodedPlans()});
+}
+
 void DaemonCore::On(const schedule::StatusQuery& m) {
   schedule::StatusReply reply{.query = m.query, .status = Status(m.latencies)};
   if (const Team* team = registry_.teams().Find(m.calls_of)) team->AppendPlanCalls(&reply.status.plan_calls);

@@ -168,6 +168,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   }
   void On(const schedule::Ping&) { planner_.Send(schedule::Pong{}); }
   void On(const schedule::AddressQuery&);
+  void On(const schedule::PlansQuery& m);
 
   // --- Neighbors ---
   bool HandlePeers();

@@ -443,7 +443,8 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
     options.node.version = "sim";
     options.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
     options.formation_timeout = options_.team_formation_timeout;
-    options.node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kLateAddress};
+    options.node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kLateAddress,
+                             schedule::Feature::kTeamPlans};
     if (options_.sub_teams) options.node.features.insert(schedule::Feature::kSubTeams);
     options.node.machine = absl::StrCat("machine", node->number);
     options.node.memory_limit_bytes = options_.memory_limit_bytes;

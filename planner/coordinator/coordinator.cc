@@ -182,6 +182,7 @@ void Coordinator::OnMessageOf(Node& node, const schedule::FromDaemon& message) {
         if constexpr (std::is_same_v<T, schedule::TeamIdsRequest>) sub_teams_.SendTeamIds(session);
         if constexpr (std::is_same_v<T, schedule::TeamFormed>) sub_teams_.OnTeamFormed(node, m);
         if constexpr (std::is_same_v<T, schedule::DataAddress>) OnDataAddress(node, m);
+        if constexpr (std::is_same_v<T, schedule::TeamPlans>) reunion_.OnTeamPlans(node, m);
         if constexpr (std::is_same_v<T, schedule::TeamsHeld>) {
           if (m.report.has_value()) {
             node.report = m.report;

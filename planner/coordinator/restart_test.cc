@@ -188,6 +188,54 @@ TEST_F(LackingPlansTest, ASwitchReplacesThem) {
   EXPECT_NE(store.Load()->teams.at(id).plan_ids.front(), plan);
 }
 
+class SwitchWithoutPlansTest : public TwoNodesTest {
+ protected:
+  // Registers both members after a crash between the record of epoch 2 and its Commits, and has both commit it.
+  void CommitAfterRestart(std::vector<schedule::Feature> features) {
+    coordinator->ReplanTeam(team.layout.id, {}, nullptr);
+    next = TakeBoth<schedule::Prepare>();
+    AcceptBoth(next);
+    Restart();
+    for (const SessionId session : {1, 2}) {
+      schedule::Register message{Announce(absl::StrCat("n", session), 1), {Running(team, 1, 2)}};
+      for (const schedule::Feature feature : features) message.node.features.insert(feature);
+      RegisterAs(session, message);
+      sink.Take<schedule::Commit>(session);
+    }
+    for (const SessionId session : {1, 2}) {
+      coordinator->OnMessage(session, schedule::CommitReply{team.layout.id, EpochId{2}});
+    }
+  }
+  absl::StatusOr<PlanExplanation> ExplainedNext() const { return Explained(schedule::PlanIdIn(next.plans[0])); }
+
+  const schedule::Prepare team = FormTeam();
+  schedule::Prepare next;
+};
+
+TEST_F(SwitchWithoutPlansTest, AMemberThatHasCommittedIsAskedForThem) {
+  CommitAfterRestart({schedule::Feature::kTeamPlans});
+  EXPECT_EQ(sink.Take<schedule::PlansQuery>(1).team, team.layout.id);
+  EXPECT_TRUE(Silent()) << "one is asked";
+  EXPECT_THAT(ExplainedNext(), FailsWith(absl::StatusCode::kFailedPrecondition));
+  coordinator->OnMessage(1, schedule::TeamPlans{team.layout.id, EpochId{1}, team.plans});
+  Advance(absl::Seconds(1));
+  EXPECT_THAT(ExplainedNext(), FailsWith(absl::StatusCode::kFailedPrecondition)) << "another epoch's";
+  coordinator->OnMessage(1, schedule::TeamPlans{team.layout.id, EpochId{2}, next.plans});
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(ExplainedNext().ok());
+  coordinator->OnMessage(1, schedule::TeamPlans{TeamId{77}, EpochId{2}, next.plans});
+}
+
+TEST_F(SwitchWithoutPlansTest, DaemonsOfEarlierVersionsBringThemWhenTheyRegisterAgain) {
+  CommitAfterRestart({});
+  EXPECT_TRUE(Silent());
+  EXPECT_EQ(State(team.layout.id), "ready");
+  coordinator->OnDisconnected(2);
+  Register(2, "n2", 1, {Running(next, 2)});
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(ExplainedNext().ok());
+}
+
 TEST_F(LackingPlansTest, PlansThatWereNeverVerifiedAreNotNamed) {
   LoseStore();
   Register(1, "n1", 1, {Bringing(content)});

@@ -88,6 +88,17 @@ TEST_F(TeamTest, JoinsOfDerivedTeamsFailWithTheirParentAndForItsReason) {
   EXPECT_TRUE(sent_.empty());
 }
 
+TEST_F(TeamTest, ThePlannerIsToldThePlansOfTheCommittedEpoch) {
+  PrepareTeam();
+  core_.OnPlannerMessage(schedule::PlansQuery{kTeam});
+  EXPECT_TRUE(sent_.empty()) << "none is committed";
+  CommitTeam();
+  core_.OnPlannerMessage(schedule::PlansQuery{kTeam});
+  EXPECT_EQ(Take<schedule::TeamPlans>(), (schedule::TeamPlans{kTeam, EpochId(1), PlansOf(Family::kCommon)}));
+  core_.OnPlannerMessage(schedule::PlansQuery{TeamId(99)});
+  EXPECT_TRUE(sent_.empty());
+}
+
 TEST_F(TeamTest, ASwitchThatCrossesTheLastLeaveMakesNoTeam) {
   FormTeam();
   LeaveAll();

@@ -291,6 +291,15 @@ void Reunion::OnLeaveTeam(const Node& node, const schedule::LeaveTeam& message) 
   if (it->second.empty()) undecided_.erase(it);
 }
 
+void Reunion::OnTeamPlans(const Node& node, const schedule::TeamPlans& message) {
+  Team* team = state_->teams.Find(message.team);
+  if (team == nullptr || !team->MemberOf(node.announcement).has_value()) return;
+  schedule::RunningTeam running;
+  running.epoch = message.epoch;
+  running.plans = message.plans;
+  TakePlans(*team, running);
+}
+
 // Aborts a team that may run on other nodes, from which no coordinator may adopt it later. So the abort is recorded
 // before the daemon is told.
 void Reunion::AbortForGood(const schedule::TeamNode& who, const schedule::Abort& abort) {

@@ -49,6 +49,7 @@ class Reunion {
   // The daemon has received a Commit from its neighbors: a team that is not known is adopted. Or it has left a team.
   void OnCommitReply(const Node& node, const schedule::CommitReply& message);
   void OnLeaveTeam(const Node& node, const schedule::LeaveTeam& message);
+  void OnTeamPlans(const Node& node, const schedule::TeamPlans& message);
   // Settles undecided teams once all their daemons are connected, or after forget_records: a team that a daemon runs
   // continues on all, another one is aborted. The store cannot decide: it would not have these teams.
   void SettleUndecided();

@@ -64,6 +64,7 @@ void CheckHeld(World& world, TeamId id, const Held& held) {
   const auto info = world.coordinator().view().FindTeam(id);
   ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
   EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
+  EXPECT_EQ(info->why, "") << "team " << id.value();
   EXPECT_EQ(info->epoch, *held.epochs.begin());
   EXPECT_TRUE(schedule::IsSameTeam(info->layout, held.layout)) << "team " << id.value() << " is another one";
   for (const schedule::TeamNode& node : held.layout.nodes) {

@@ -27,7 +27,7 @@ schedule::Register FakeDaemon::Registration() const {
   message.node.incarnation = key_.second;
   message.node.machine = key_.first;
   message.term = term_;
-  message.node.features = {schedule::Feature::kDerivedTeams};
+  message.node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kTeamPlans};
   if (world_->options.sub_teams) message.node.features.insert(schedule::Feature::kSubTeams);
   message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
   for (const auto& [id, team] : teams) {
@@ -287,6 +287,12 @@ void FakeDaemon::On(const schedule::Registered& m) {
     attempt.request = 0;
     Ask(key);
   }
+}
+
+void FakeDaemon::On(const schedule::PlansQuery& m) {
+  const auto team = teams.find(m.team);
+  if (team == teams.end() || team->second.epoch == EpochId{0}) return;
+  Send(schedule::TeamPlans{m.team, team->second.epoch, team->second.plans});
 }
 
 uint32_t FakeDaemon::IndexIn(const schedule::TeamLayout& layout) const {

@@ -93,6 +93,7 @@ class FakeDaemon {
   void On(const schedule::Abort& m);
   void On(const schedule::BreakTeam& m) { BreakIfHeld(m.team, m.why); }
   void On(const schedule::TeamIds& m) { sub_teams.OnIds(m); }
+  void On(const schedule::PlansQuery& m);
 
   void Resolve(uint64_t request);
   void SendJoinsAgain();

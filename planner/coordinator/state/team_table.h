@@ -52,13 +52,14 @@ struct Team {
   MemberTable members;
   std::optional<Change> change;
   std::optional<Unstored> unstored;
-  std::function<void(const absl::Status&)> settled;  // Change::done of the decided epoch; may be null
-  absl::Time nameless_since;                         // last time at which another daemon took a member's name
-  std::vector<PlanId> plan_ids;                      // the team's plans that are indexed
-  size_t verified = 0;                               // number of an adopted team's plans that are verified
-  bool is_verified = true;                           // false: its plans are not verified yet
-  std::optional<QuickState> quick;                   // set while better plans than its own are looked for
-  Shared<schedule::TeamLayout> confirmed;            // the last report of a daemon that was found to be this team
+  std::function<void(const absl::Status&)> settled;   // Change::done of the decided epoch; may be null
+  absl::Time nameless_since;                          // last time at which another daemon took a member's name
+  std::vector<PlanId> plan_ids;                       // the team's plans that are indexed
+  absl::Time asked_for_plans = absl::InfinitePast();  // when the last member was
+  size_t verified = 0;                                // number of an adopted team's plans that are verified
+  bool is_verified = true;                            // false: its plans are not verified yet
+  std::optional<QuickState> quick;                    // set while better plans than its own are looked for
+  Shared<schedule::TeamLayout> confirmed;             // the last report of a daemon that was found to be this team
 
   TeamId id() const { return record.layout.id; }
   // Returns whether the team is stored. Sub-teams are not, since they are many and short-lived.

@@ -23,6 +23,9 @@ namespace {
 using schedule::Failure;
 using schedule::FailureReport;
 
+// A member that is asked for the team's plans has this time before the next one that commits is asked.
+constexpr absl::Duration kAskAgain = absl::Seconds(1);
+
 // Returns what is wrong with the labels that node index `self` has issued, or "" if they are valid.
 std::string LabelMistake(const std::vector<schedule::EdgeLabel>& labels, uint32_t self, uint32_t node_count) {
   std::set<uint32_t> seen;
@@ -368,7 +371,15 @@ void Epochs::OnCommitReply(Node& node, const schedule::CommitReply& message) {
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : team->MemberOf(node.announcement);
   if (!member.has_value() || message.epoch > team->record.epoch) return;
   team->members.Commit(*member, message.epoch);
+  if (message.epoch == team->record.epoch) AskForPlans(*team, node);
   CheckSettled(*team);
+}
+
+void Epochs::AskForPlans(Team& team, const Node& node) {
+  if (!team.lacks_plans() || state_->Now() < team.asked_for_plans + kAskAgain) return;
+  if (!node.announcement.features.contains(schedule::Feature::kTeamPlans)) return;
+  team.asked_for_plans = state_->Now();
+  state_->outbox.Send(node.session, schedule::PlansQuery{team.id()});
 }
 
 void Epochs::CheckSettled(Team& team) {

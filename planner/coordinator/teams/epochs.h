@@ -67,6 +67,8 @@ class Epochs {
   std::vector<std::vector<const Join*>> JoinsByMember(const Team& team, const std::vector<Join>& joins) const;
   // Returns the team with the epoch of its change, whose members have all accepted.
   absl::StatusOr<TeamRecord> Decided(const Team& team) const;
+  // Asks a member that has committed, if the planner was started again before any member had.
+  void AskForPlans(Team& team, const Node& node);
   void Decide(Team& team);
   void OnDecisionStored(Team& team);
   // Takes back the decision that the store has no room for.
