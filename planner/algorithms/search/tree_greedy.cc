@@ -6,15 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "planner/algorithms/search/least.h"
 #include "planner/algorithms/search/pair_tournament.h"
 #include "planner/topology/topology.h"
 
 namespace copse::planner {
 namespace {
 
-constexpr uint32_t kNobody = PairTournament::kNobody;
 constexpr uint32_t kNoLevel = PairTournament::kNoLevel;
-constexpr int64_t kAbsent = PairTournament::kAbsent;
 
 class Greedy {
  public:
@@ -61,9 +60,9 @@ class Greedy {
     tournament_.Reset(sender_keys_, receiver_keys_);
     while (tree_.edges.size() + 1 < costs_.node_count()) {
       const PairTournament::Message message = tournament_.Find();
-      const uint32_t s = message.sender, r = message.receiver;
+      const uint32_t s = message.ends.sender(), r = message.ends.receiver();
       ready_[s] += costs_.Send(s) + message.stream_ns;
-      ready_[r] = message.cost_ns + message.urgency_ns - (bias_ns_.empty() ? 0 : bias_ns_[r]);
+      ready_[r] = message.ends.cost_ns + message.urgency_ns - (bias_ns_.empty() ? 0 : bias_ns_[r]);
       Record(s, r);
       tournament_.SetSenders(r, ready_[r] + costs_.Send(r), s, ready_[s] + costs_.Send(s));
       if (message.urgency_ns != 0) Calm(r);
@@ -147,7 +146,7 @@ class Greedy {
     for (uint32_t v = n; v < count; ++v) open[v] = !marked_[v];
     // The first Reset has no senders: helpers, which depend on receivers only, are looked up before keys are computed.
     std::fill(sender_keys_.begin(), sender_keys_.end(), kAbsent);
-    tournament_.Reset(sender_keys_, receiver_keys_, level_, &open);
+    tournament_.Reset(sender_keys_, receiver_keys_, level_, open);
     uint32_t helper = kNobody;
     const auto start = [&](uint32_t v) {
       helper_ns_[v] = HelperNs(v, &helper);
@@ -155,13 +154,13 @@ class Greedy {
     };
     start(tree_.root);
     for (const BroadcastEdge& edge : tree_.edges) start(edge.to);
-    tournament_.Reset(sender_keys_, receiver_keys_, level_, &open);
+    tournament_.Reset(sender_keys_, receiver_keys_, level_, open);
   }
 
   void OpenOne() {
     for (;;) {
       const PairTournament::Message message = tournament_.Find();
-      const uint32_t s = message.sender, r = message.receiver;
+      const uint32_t s = message.ends.sender(), r = message.ends.receiver();
       uint32_t helper = kNobody;
       const int64_t helper_ns = HelperNs(s, &helper);
       if (helper_ns != helper_ns_[s]) {
