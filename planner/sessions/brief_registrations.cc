@@ -42,14 +42,9 @@ void BriefRegistrations::Take(SessionId session, v1::Register message) {
     return Complete(session);
   }
   for (const v1::RunningTeam& team : waiting.teams) {
-    if (!team.content().empty() && !contents_.contains(team.content())) waiting.lacking.insert(team.content());
+    if (!team.content().empty() && !reports_.Has(team.content())) waiting.lacking.insert(team.content());
   }
-  for (const std::string& sha256 : waiting.lacking) {
-    Question& question = questions_[sha256];
-    question.waiting.insert(session);
-    question.unasked.insert(session);
-    if (question.is_overdue) Ask(sha256, &question);
-  }
+  for (const std::string& content : waiting.lacking) questions_.Add(content, session);
   Complete(session);
 }
 
@@ -64,33 +59,8 @@ void BriefRegistrations::Keep(SessionId session, schedule::FromDaemon message, u
   waiting.later.push_back(std::move(message));
 }
 
-void BriefRegistrations::Ask(const std::string& sha256, Question* question) {
-  question->is_overdue = question->unasked.empty();
-  if (question->is_overdue) return;
-  question->asked = question->unasked.extract(question->unasked.begin()).value();
-  asked_.push_back({{}, sha256, question->asked});
-  sink_->AskForContent(question->asked, sha256);
-}
-
-void BriefRegistrations::Tick(absl::Time now) {
-  while (NextDeadline() <= now) {
-    const Due due = std::move(due_.front());
-    due_.pop_front();
-    const auto question = questions_.find(due.sha256);
-    if (question != questions_.end() && question->second.asked == due.asked) Ask(due.sha256, &question->second);
-  }
-  for (Due& due : std::exchange(asked_, {})) {
-    due.time = now + kPatience;
-    due_.push_back(std::move(due));
-  }
-}
-
 void BriefRegistrations::OnContent(SessionId session, const v1::TeamContent& content) {
-  const auto question = questions_.find(content.sha256());
-  if (question == questions_.end() || !question->second.waiting.contains(session) ||
-      question->second.unasked.contains(session)) {
-    return;
-  }
+  if (!questions_.WasAsked(content.sha256(), session)) return;
   Waiting& sender = waiting_.at(session);
   sender.content_bytes += content.zstd().size();
   if (sender.content_bytes > kSessionBytesMax) {
@@ -99,19 +69,16 @@ void BriefRegistrations::OnContent(SessionId session, const v1::TeamContent& con
                                                           " (limit ", kSessionBytesMax, ")")));
   }
   if (const absl::Status status = rpc::CheckContent(content); !status.ok()) return Fail(session, status);
-  if (kept_bytes_ + content.zstd().size() > limits_.kept_while_waiting) Forget();
-  if (kept_bytes_ + content.zstd().size() > limits_.kept_while_waiting) {
+  if (reports_.bytes() + content.zstd().size() > limits_.kept_while_waiting) Forget();
+  if (reports_.bytes() + content.zstd().size() > limits_.kept_while_waiting) {
     return Fail(
         session,
         absl::ResourceExhaustedError(absl::StrCat(
-            "register: bytes of contents that all registrations wait with: ", kept_bytes_ + content.zstd().size(),
+            "register: bytes of contents that all registrations wait with: ", reports_.bytes() + content.zstd().size(),
             " (limit ", limits_.kept_while_waiting, "); try again later")));
   }
-  contents_[content.sha256()] = content;
-  kept_bytes_ += content.zstd().size();
-  const std::set<SessionId> waiting = std::move(question->second.waiting);
-  questions_.erase(question);
-  for (const SessionId each : waiting) {
+  reports_.Add(content);
+  for (const SessionId each : questions_.End(content.sha256())) {
     const auto it = waiting_.find(each);
     if (it == waiting_.end()) continue;
     it->second.lacking.erase(content.sha256());
@@ -122,17 +89,7 @@ void BriefRegistrations::OnContent(SessionId session, const v1::TeamContent& con
 void BriefRegistrations::OnClosed(SessionId session) {
   const auto waiting = waiting_.extract(session);
   if (waiting.empty()) return;
-  for (const std::string& sha256 : waiting.mapped().lacking) {
-    const auto question = questions_.find(sha256);
-    if (question == questions_.end()) continue;  // it was not asked for yet
-    question->second.waiting.erase(session);
-    question->second.unasked.erase(session);
-    if (question->second.waiting.empty()) {
-      questions_.erase(question);
-    } else if (question->second.asked == session) {
-      Ask(sha256, &question->second);
-    }
-  }
+  for (const std::string& content : waiting.mapped().lacking) questions_.Remove(content, session);
 }
 
 void BriefRegistrations::Fail(SessionId session, const absl::Status& why) {
@@ -145,7 +102,7 @@ void BriefRegistrations::Complete(SessionId session) {
   Waiting complete = std::move(waiting_.extract(session).mapped());
   sink_->OnWhole(session, Whole(std::move(complete.registration), std::move(complete.teams)),
                  std::move(complete.later));
-  if (kept_bytes_ > (waiting_.empty() ? limits_.kept : limits_.kept_while_waiting)) Forget();
+  if (reports_.bytes() > (waiting_.empty() ? limits_.kept : limits_.kept_while_waiting)) Forget();
 }
 
 void BriefRegistrations::Forget() {
@@ -153,10 +110,7 @@ void BriefRegistrations::Forget() {
   for (const auto& [session, waiting] : waiting_) {
     for (const v1::RunningTeam& team : waiting.teams) named.insert(team.content());
   }
-  reported_.clear();
-  std::erase_if(contents_, [&](const auto& entry) { return !named.contains(entry.first); });
-  kept_bytes_ = 0;
-  for (const auto& [sha256, content] : contents_) kept_bytes_ += content.zstd().size();
+  reports_.Forget(named);
 }
 
 absl::StatusOr<schedule::FromDaemon> BriefRegistrations::Whole(schedule::FromDaemon whole, Teams teams) {
@@ -169,31 +123,16 @@ absl::StatusOr<schedule::FromDaemon> BriefRegistrations::Whole(schedule::FromDae
     team.clear_prepared_epoch();
     team.clear_broken();
     team.clear_why();
-    ASSIGN_OR_RETURN(const Reported reported, Expand(team, &bytes));
+    ASSIGN_OR_RETURN(const ReportCache::Expanded expanded, reports_.Expand(team, &bytes));
     if (bytes > limits_.expanded) {
       return absl::ResourceExhaustedError(
           absl::StrCat("register: bytes of teams: ", bytes, " (limit ", limits_.expanded, ")"));
     }
-    running.layout = reported.layout;
-    running.plans = reported.plans;
+    running.layout = expanded.layout;
+    running.plans = expanded.plans;
     registration.teams.push_back(std::move(running));
   }
   return whole;
-}
-
-absl::StatusOr<BriefRegistrations::Reported> BriefRegistrations::Expand(const v1::RunningTeam& team, uint64_t* bytes) {
-  const std::string key = team.SerializeAsString();
-  if (const auto known = reported_.find(key); known != reported_.end()) return known->second;
-  v1::FromDaemon from;
-  v1::RunningTeam* const expanded = from.mutable_register_()->add_teams();
-  *expanded = team;
-  if (!team.content().empty()) RETURN_IF_ERROR(rpc::PutContent(contents_.at(team.content()), expanded));
-  ASSIGN_OR_RETURN(const schedule::FromDaemon whole, rpc::FromProto(from));
-  const schedule::RunningTeam& running = std::get<schedule::Register>(whole).teams.front();
-  const uint64_t size = key.size() + expanded->ByteSizeLong();
-  *bytes += size;
-  kept_bytes_ += size;
-  return reported_[key] = {running.layout, running.plans};
 }
 
 }  // namespace copse::planner

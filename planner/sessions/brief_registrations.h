@@ -3,7 +3,6 @@
 #define COPSE_PLANNER_SESSIONS_BRIEF_REGISTRATIONS_H_
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -12,8 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/shared.h"
 #include "planner/coordinator/coordinator.h"
+#include "planner/sessions/content_questions.h"
+#include "planner/sessions/report_cache.h"
 #include "proto/copse/v1/control.pb.h"
 #include "protocol/control.h"
 
@@ -43,15 +43,15 @@ struct BriefLimits {
   uint64_t expanded = 512 << 20;
 };
 
-// A BriefRegistrations completes registrations that name the contents of their teams (rpc/team_content.h). It asks one
-// of the daemons that name a content for it, and another one after kPatience without an answer; the others wait. Teams
-// that daemons report alike share one layout. Thread-compatible; it calls `*sink`, which must outlive it, from its
-// member functions.
+// A BriefRegistrations completes registrations that name the contents of their teams (rpc/team_content.h): it asks
+// daemons for those that it does not have. Thread-compatible; it calls `*sink`, which must outlive it, from its member
+// functions.
 class BriefRegistrations {
  public:
-  static constexpr absl::Duration kPatience = absl::Milliseconds(500);
-
-  explicit BriefRegistrations(BriefSink* sink, BriefLimits limits = {}) : sink_(sink), limits_(limits) {}
+  explicit BriefRegistrations(BriefSink* sink, BriefLimits limits = {})
+      : sink_(sink), limits_(limits), questions_([this](coordinator::SessionId session, const std::string& content) {
+          sink_->AskForContent(session, content);
+        }) {}
 
   // Takes a session's first message.
   void Take(coordinator::SessionId session, v1::Register message);
@@ -61,10 +61,9 @@ class BriefRegistrations {
   // Takes the answer to AskForContent. One that was not asked for, or has come before, is ignored.
   void OnContent(coordinator::SessionId session, const v1::TeamContent& content);
   void OnClosed(coordinator::SessionId session);
-  // Must be called after every other call, and at NextDeadline: it asks again. Daemons have kPatience from the first
-  // Tick after they were asked.
-  void Tick(absl::Time now);
-  absl::Time NextDeadline() const { return due_.empty() ? absl::InfiniteFuture() : due_.front().time; }
+  // Must be called after every other call, and at NextDeadline: it asks again.
+  void Tick(absl::Time now) { questions_.Tick(now); }
+  absl::Time NextDeadline() const { return questions_.NextDeadline(); }
 
  private:
   using Teams = google::protobuf::RepeatedPtrField<v1::RunningTeam>;
@@ -76,28 +75,9 @@ class BriefRegistrations {
     uint64_t later_bytes = 0;    // of the messages of `later`
     uint64_t content_bytes = 0;  // of the contents that this session has sent
   };
-  struct Question {
-    coordinator::SessionId asked = 0;          // the last one that was asked
-    bool is_overdue = true;                    // whoever names the content next is asked
-    std::set<coordinator::SessionId> waiting;  // with those that were asked
-    std::set<coordinator::SessionId> unasked;  // of `waiting`
-  };
-  struct Due {
-    absl::Time time;
-    std::string sha256;
-    coordinator::SessionId asked = 0;
-  };
-  struct Reported {
-    Shared<schedule::TeamLayout> layout;
-    Shared<std::vector<std::string>> plans;
-  };
-
-  void Ask(const std::string& sha256, Question* question);
   // Passes the registration on if it lacks nothing.
   void Complete(coordinator::SessionId session);
   absl::StatusOr<schedule::FromDaemon> Whole(schedule::FromDaemon whole, Teams teams);
-  // Adds to `*bytes` if the report was not known.
-  absl::StatusOr<Reported> Expand(const v1::RunningTeam& team, uint64_t* bytes);
   void Fail(coordinator::SessionId session, const absl::Status& why);
   // Forgets what is kept beyond the limits.
   void Forget();
@@ -105,12 +85,8 @@ class BriefRegistrations {
   BriefSink* const sink_;
   const BriefLimits limits_;
   std::map<coordinator::SessionId, Waiting> waiting_;
-  std::map<std::string, Question> questions_;        // by content
-  std::vector<Due> asked_;                           // since the last Tick, without a time
-  std::deque<Due> due_;                              // by time; of questions that may have been answered
-  std::map<std::string, v1::TeamContent> contents_;  // by name
-  std::map<std::string, Reported> reported_;         // by the encoded report, without what differs between daemons
-  uint64_t kept_bytes_ = 0;                          // of contents_, and of reports with their contents
+  ContentQuestions questions_;
+  ReportCache reports_;
 };
 
 }  // namespace copse::planner

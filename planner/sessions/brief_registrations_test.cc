@@ -146,18 +146,18 @@ TEST_F(BriefRegistrationsTest, ADaemonThatDoesNotAnswerHoldsUpNobodyElse) {
   const absl::Time now = absl::UnixEpoch();
   brief_.Take(1, Brief(Registration(0, 9)));
   brief_.Tick(now);
-  EXPECT_EQ(brief_.NextDeadline(), now + BriefRegistrations::kPatience);
+  EXPECT_EQ(brief_.NextDeadline(), now + ContentQuestions::kPatience);
   brief_.Take(2, Brief(Registration(1, 9)));
-  brief_.Tick(now + BriefRegistrations::kPatience - absl::Nanoseconds(1));
+  brief_.Tick(now + ContentQuestions::kPatience - absl::Nanoseconds(1));
   ASSERT_EQ(asked_.size(), 1u);
-  const absl::Time again = now + BriefRegistrations::kPatience;
+  const absl::Time again = now + ContentQuestions::kPatience;
   brief_.Tick(again);
   ASSERT_EQ(asked_.size(), 2u);
   EXPECT_EQ(asked_[1], std::pair(SessionId{2}, asked_[0].second));
   brief_.OnContent(2, contents_.at(asked_[0].second));
   EXPECT_TRUE(whole_.contains(1));
   EXPECT_TRUE(whole_.contains(2));
-  brief_.Tick(again + BriefRegistrations::kPatience);
+  brief_.Tick(again + ContentQuestions::kPatience);
   EXPECT_EQ(asked_.size(), 2u);
   EXPECT_EQ(brief_.NextDeadline(), absl::InfiniteFuture());
 }
@@ -166,7 +166,7 @@ TEST_F(BriefRegistrationsTest, WhoeverNamesTheContentNextIsAskedAtOnceIfNobodyAn
   absl::Time now = absl::UnixEpoch();
   brief_.Take(1, Brief(Registration(0, 9)));
   brief_.Tick(now);
-  brief_.Tick(now += BriefRegistrations::kPatience);
+  brief_.Tick(now += ContentQuestions::kPatience);
   EXPECT_EQ(asked_.size(), 1u) << "there is no other";
   EXPECT_EQ(brief_.NextDeadline(), absl::InfiniteFuture());
   brief_.Take(2, Brief(Registration(1, 9)));
