@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/ids.h"
 #include "base/status_macros.h"
+#include "planner/pricing/chunk_windows.h"
 #include "planner/pricing/cost_actors.h"
 #include "planner/pricing/cost_call.h"
 #include "planner/pricing/cost_program.h"
@@ -143,7 +144,7 @@ void Simulation::RunDaemon(uint32_t node, const CostItem& item) {
       TakeCredit(node, item.peer);
       break;
   }
-  if (!call_.has_blocks()) return;
+  if (call_.windows() == nullptr) return;
   Flush(node);
   // Chunks that have ended allow others to begin, which may end immediately.
   while (std::exchange(chunks_may_start_, false)) {
@@ -157,7 +158,7 @@ void Simulation::TakeRank(uint32_t node, uint32_t local) {
   Work(node, Doing::kTakeRank, local, parameters_.arm_ns);
   state.here[local] = true;
   ++state.here_count;
-  if (call_.has_blocks()) {
+  if (call_.windows() != nullptr) {
     if (state.here_count < state.here.size()) return;
     state.started = true;
     return StartChunks(node);
@@ -191,12 +192,11 @@ void Simulation::TakePacket(uint32_t node, const CostItem& item) {
 
 void Simulation::TakeCredit(uint32_t node, uint32_t peer) {
   Work(node, Doing::kReceive, peer, costs_.node(node).receive_overhead_ns);
-  std::vector<std::pair<uint32_t, uint32_t>>& blocked = call_.node(node).blocked;
-  for (const auto& [of, segment] : std::exchange(blocked, {})) {
-    if (of == peer) {
-      Advance(node, segment);
+  for (const ChunkWindows::Blocked& blocked : call_.windows()->TakeBlocked(node)) {
+    if (blocked.peer == peer) {
+      Advance(node, blocked.segment);
     } else {
-      blocked.emplace_back(of, segment);
+      call_.windows()->Block(node, blocked);
     }
   }
 }
@@ -224,7 +224,7 @@ void Simulation::StartCall(uint32_t node) {
 // node.
 void Simulation::StartChunks(uint32_t node) {
   const CostCall::Node& state = call_.node(node);
-  while (const auto chunk = call_.StartChunk(node)) {
+  while (const auto chunk = call_.windows()->StartChunk(node)) {
     int64_t arm_ns = 0;
     for (uint32_t s = chunk->begin; s < chunk->end; ++s) {
       const CostProgram& program = state.programs[s];
@@ -261,8 +261,8 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
           return actors_.Fail(
               absl::FailedPreconditionError(absl::StrCat("node ", node, " sends to nobody (to=", op.peer, ")")));
         }
-        if (call_.has_blocks()) {
-          if (!call_.HasCredit(node, op.peer, segment)) return;
+        if (call_.windows() != nullptr) {
+          if (!call_.windows()->HasCredit(node, op.peer, segment)) return;
           outbox_.push_back({op.peer, segment, op.phase, bytes});
         } else {
           messages_.push_back({op.peer, segment, op.phase, bytes});
@@ -285,7 +285,7 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
         break;
     }
   }
-  if (call_.has_blocks() && call_.EndSegment(node, segment, &credits_)) chunks_may_start_ = true;
+  if (call_.windows() != nullptr && call_.windows()->EndSegment(node, segment, &credits_)) chunks_may_start_ = true;
 }
 
 void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data) {
@@ -293,7 +293,7 @@ void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool d
   const uint32_t rank = shape_.RanksOf(NodeIndex(node))[local].value();
   CHECK_GT(results_left_[rank], 0u);
   if (--results_left_[rank] > 0) return;
-  if (call_.has_blocks()) {
+  if (call_.windows() != nullptr) {
     told_.push_back(rank);
   } else {
     actors_.NotifyRank(rank);
