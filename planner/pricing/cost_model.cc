@@ -12,24 +12,17 @@
 #include "planner/pricing/chunk_windows.h"
 #include "planner/pricing/cost_actors.h"
 #include "planner/pricing/cost_call.h"
+#include "planner/pricing/cost_network.h"
 #include "planner/pricing/cost_program.h"
 #include "planner/pricing/cost_trace.h"
 #include "schedule/expand.h"
-#include "sim/links.h"
 
 namespace copse::planner {
 namespace {
 
 using schedule::Step;
 
-// The engine packs messages to one node into frames of up to Outbox::kBatchBytesMax (offload_emu/outbox.h); packet.h
-// has the headers.
-constexpr uint64_t kFrameBytes = 16 * 1024;
-constexpr uint64_t kFrameHeaderBytes = 32;
-constexpr uint64_t kRecordBytes = 40;
-constexpr uint32_t kSent = 0xffffffff;  // replaces the receiver of a message that was sent
-
-// A Simulation runs one call: the daemons' work, and the messages between them.
+// A Simulation runs one call: the daemons' work, which sends messages between them.
 class Simulation final : public CostWork {
  public:
   Simulation(const schedule::ShapeIndex& shape, const TeamCosts& costs, const PriceOptions& options, CostCall* call)
@@ -39,8 +32,8 @@ class Simulation final : public CostWork {
         timeline_(options.timeline),
         call_(*call),
         trace_(&shape, options.critical_path),
-        links_(costs.direction_count()),
         actors_(&shape, &costs, &options.post_ns, &trace_, this),
+        network_(&costs, &trace_, &actors_),
         results_left_(shape.size(), call->segment_count()) {}
 
   absl::StatusOr<Prediction> Run();
@@ -49,20 +42,6 @@ class Simulation final : public CostWork {
   void OnNetwork(int64_t time_ns, const CostEvent& event) override;
 
  private:
-  // A SegmentMessage is the data that one SendTo of a segment's sequence sends to another node.
-  struct SegmentMessage {
-    uint32_t to, segment;
-    uint16_t phase;
-    uint64_t bytes;
-  };
-  struct Packet {
-    uint32_t from, to, sender_span;
-    uint64_t bytes;
-    uint32_t messages_begin, messages_end;  // in messages_
-    uint32_t hops_begin, hops_end;          // in hops_
-    int64_t tail_ns;                        // the tail's delay after the head at the receiver
-  };
-
   void Work(uint32_t node, Doing doing, uint32_t peer, int64_t duration_ns) {
     actors_.Work(node, doing, peer, duration_ns);
   }
@@ -79,13 +58,9 @@ class Simulation final : public CostWork {
   void Advance(uint32_t node, uint32_t segment);
   void Deliver(uint32_t node, uint32_t local, uint32_t segment, bool data);
 
-  // --- A daemon's output ---
-  // Sends the messages from `begin` on, which all go to the same node, as one packet.
-  void Send(uint32_t node, uint32_t begin);
   // Sends what the daemon has collected in a call of blocks: data, credit, and notifications of ranks. It is called
   // when nothing is ready any more.
   void Flush(uint32_t node);
-  void Hop(int64_t time_ns, uint32_t packet, uint32_t place);
 
   const schedule::ShapeIndex& shape_;
   const TeamCosts& costs_;
@@ -93,15 +68,11 @@ class Simulation final : public CostWork {
   const bool timeline_;
   CostCall& call_;
   CostTrace trace_;
-  sim::Links links_;
   CostActors actors_;
-
-  std::vector<Packet> packets_;
-  std::vector<SegmentMessage> messages_;
-  std::vector<sim::Hop> hops_;
+  CostNetwork network_;
   std::vector<uint32_t> results_left_;  // by rank: segments still awaited
   // In a call of blocks, it collects the output of the node that is running until nothing is ready any more.
-  std::vector<SegmentMessage> outbox_;
+  std::vector<CostMessage> outbox_;
   std::vector<uint32_t> credits_;  // nodes to which credit is sent
   std::vector<uint32_t> told_;     // ranks that are notified
   bool chunks_may_start_ = false;
@@ -123,13 +94,8 @@ absl::StatusOr<Prediction> Simulation::Run() {
 }
 
 void Simulation::OnNetwork(int64_t time_ns, const CostEvent& event) {
-  if (event.kind == CostEvent::Kind::kHop) return Hop(time_ns, event.who, event.where);
-  if (event.kind == CostEvent::Kind::kCredit) {
-    return actors_.AddItem(event.who, {time_ns, kNoSpan, event.where, 0, CostItem::Kind::kCredit});
-  }
-  const Packet& packet = packets_[event.who];
-  const uint32_t transfer = trace_.AddTransfer(packet.from, packet.to, packet.sender_span, time_ns);
-  actors_.AddItem(packet.to, {time_ns, transfer, packet.from, event.who, CostItem::Kind::kPacket});
+  if (event.kind != CostEvent::Kind::kCredit) return network_.OnEvent(time_ns, event);
+  actors_.AddItem(event.who, {time_ns, kNoSpan, event.where, 0, CostItem::Kind::kCredit});
 }
 
 void Simulation::RunDaemon(uint32_t node, const CostItem& item) {
@@ -176,11 +142,11 @@ void Simulation::TakeRank(uint32_t node, uint32_t local) {
 }
 
 void Simulation::TakePacket(uint32_t node, const CostItem& item) {
-  const Packet packet = packets_[item.packet];
+  const CostNetwork::Packet packet = network_.packet(item.packet);
   Work(node, Doing::kReceive, item.peer,
        costs_.node(node).receive_overhead_ns + PerByteNs(packet.bytes, parameters_.receive_ps_per_byte));
   for (uint32_t m = packet.messages_begin; m < packet.messages_end && !actors_.failed(); ++m) {
-    const SegmentMessage message = messages_[m];
+    const CostMessage message = network_.message(m);
     const uint32_t wait = call_.node(node).ProgramOf(message.segment).WaitFor(message.phase, item.peer);
     if (wait == CostProgram::kNoWait) {
       return actors_.Fail(absl::FailedPreconditionError(
@@ -265,8 +231,7 @@ void Simulation::Advance(uint32_t node, uint32_t segment) {
           if (!call_.windows()->HasCredit(node, op.peer, segment)) return;
           outbox_.push_back({op.peer, segment, op.phase, bytes});
         } else {
-          messages_.push_back({op.peer, segment, op.phase, bytes});
-          Send(node, static_cast<uint32_t>(messages_.size()) - 1);
+          network_.Send(node, {op.peer, segment, op.phase, bytes});
         }
         break;
       case Step::kDeliver:
@@ -300,70 +265,10 @@ void Simulation::Deliver(uint32_t node, uint32_t local, uint32_t segment, bool d
   }
 }
 
-void Simulation::Send(uint32_t node, uint32_t begin) {
-  const uint32_t to = messages_[begin].to;
-  uint64_t bytes = 0;
-  for (uint32_t m = begin; m < messages_.size(); ++m) bytes += messages_[m].bytes;
-  Work(node, Doing::kSend, to, costs_.node(node).send_overhead_ns + PerByteNs(bytes, parameters_.send_ps_per_byte));
-  const topology::Path path = costs_.PathBetween(node, to);
-  const uint32_t packet = static_cast<uint32_t>(packets_.size());
-  packets_.push_back({.from = node,
-                      .to = to,
-                      .sender_span = actors_.now_span(),
-                      .bytes = bytes,
-                      .messages_begin = begin,
-                      .messages_end = static_cast<uint32_t>(messages_.size()),
-                      .hops_begin = static_cast<uint32_t>(hops_.size()),
-                      .hops_end = 0,
-                      .tail_ns = StreamNs(bytes, path.bandwidth_bytes_per_s)});
-  const int64_t now_ns = actors_.now_ns();
-  if (packets_[packet].tail_ns == 0) {
-    return actors_.Push(now_ns + path.latency_ns, CostEvent::Kind::kArrived, packet);
-  }
-  costs_.AppendHops(node, to, &hops_);
-  packets_[packet].hops_end = static_cast<uint32_t>(hops_.size());
-  Hop(now_ns, packet, packets_[packet].hops_begin);  // needs no event: only this node's packets use its uplink
-}
-
 void Simulation::Flush(uint32_t node) {
-  // Sends one packet or more to each peer, in the order in which the peers were first addressed.
-  for (size_t first = 0; first < outbox_.size(); ++first) {
-    const uint32_t to = outbox_[first].to;
-    if (to == kSent) continue;
-    auto begin = static_cast<uint32_t>(messages_.size());
-    uint64_t used = kFrameHeaderBytes;
-    for (size_t i = first; i < outbox_.size(); ++i) {
-      if (outbox_[i].to != to) continue;
-      const uint64_t more = kRecordBytes + outbox_[i].bytes;
-      if (used + more > kFrameBytes && messages_.size() > begin) {
-        Send(node, begin);
-        begin = static_cast<uint32_t>(messages_.size());
-        used = kFrameHeaderBytes;
-      }
-      used += more;
-      messages_.push_back(outbox_[i]);
-      outbox_[i].to = kSent;
-    }
-    Send(node, begin);
-  }
-  outbox_.clear();
-  for (const uint32_t peer : std::exchange(credits_, {})) {
-    Work(node, Doing::kSend, peer, costs_.node(node).send_overhead_ns);
-    actors_.Push(actors_.now_ns() + costs_.PathBetween(node, peer).latency_ns, CostEvent::Kind::kCredit, peer, node);
-  }
+  network_.SendFrames(node, &outbox_);
+  for (const uint32_t peer : std::exchange(credits_, {})) network_.SendCredit(node, peer);
   for (const uint32_t rank : std::exchange(told_, {})) actors_.NotifyRank(rank);
-}
-
-// Handles the arrival of the packet's head at hops_[place].
-void Simulation::Hop(int64_t time_ns, uint32_t packet, uint32_t place) {
-  const Packet& item = packets_[packet];
-  const sim::Hop& hop = hops_[place];
-  const int64_t head_ns = links_.Pass(hop, StreamNs(item.bytes, hop.bandwidth_bytes_per_s), time_ns);
-  if (place + 1 < item.hops_end) {
-    actors_.Push(head_ns, CostEvent::Kind::kHop, packet, place + 1);
-  } else {
-    actors_.Push(head_ns + item.tail_ns, CostEvent::Kind::kArrived, packet);
-  }
 }
 
 }  // namespace
