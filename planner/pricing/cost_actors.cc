@@ -16,6 +16,7 @@ CostActors::CostActors(const schedule::ShapeIndex* shape, const TeamCosts* costs
       work_(*work),
       nodes_(shape->node_count()),
       actors_(nodes_ + shape->size()),
+      items_(nodes_),
       released_by_(costs->host_count(), kNoSpan),
       cores_(costs->wake_costs(), this),
       completion_ns_(shape->size(), -1) {
@@ -72,11 +73,7 @@ void CostActors::Push(int64_t time_ns, CostEvent::Kind kind, uint32_t who, uint3
 }
 
 void CostActors::AddItem(uint32_t node, const CostItem& item) {
-  Actor& actor = actors_[node];
-  const uint32_t index = static_cast<uint32_t>(items_.size());
-  items_.push_back({item});
-  (actor.first_item == kNoItem ? actor.first_item : items_[actor.last_item].next) = index;
-  actor.last_item = index;
+  items_.Add(node, item);
   cores_.MakeRunnable(node, item.ready_ns);
 }
 
@@ -88,8 +85,7 @@ int64_t CostActors::Turn(uint32_t actor, int64_t now_ns) {
     now_span_ = now_ns == self.ready_ns ? self.cause : released_by_[self.host];
     RunRank(actor);
   } else {
-    const auto [item, next] = items_[self.first_item];
-    self.first_item = next;
+    const CostItem item = items_.Take(actor);
     const bool goes_on = cores_.IdleSinceNs(actor) == now_ns && self.last_span != kNoSpan;
     now_span_ = now_ns == item.ready_ns ? item.cause : goes_on ? self.last_span : released_by_[self.host];
     GetGoing(actor);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "planner/pricing/cost_items.h"
 #include "planner/pricing/cost_trace.h"
 #include "planner/pricing/team_costs.h"
 #include "schedule/plan.h"
@@ -16,17 +17,6 @@
 #include "sim/event_queue.h"
 
 namespace copse::planner {
-
-// A CostItem is work in a daemon's queue: a rank's post, a packet, or credit. Ranks have no queue: they post first and
-// pick up their result second.
-struct CostItem {
-  enum class Kind : uint8_t { kRank, kPacket, kCredit };
-  int64_t ready_ns;
-  uint32_t cause;   // span that made the item ready
-  uint32_t peer;    // kRank: local index of the rank; else the sender's node
-  uint32_t packet;  // kPacket: the CostWork's number of the packet
-  Kind kind;
-};
 
 struct CostEvent {
   // kDone: an actor ends its turn on a core. kTurn: a rank is ready for one. The CostWork defines the others, and what
@@ -83,13 +73,7 @@ class CostActors final : private sim::Worker {
   uint32_t LastSpanOf(uint32_t rank) const { return actors_[nodes_ + rank].last_span; }
 
  private:
-  static constexpr uint32_t kNoItem = 0xffffffff;
-  struct QueuedItem {
-    CostItem item;
-    uint32_t next = kNoItem;  // in its actor's queue
-  };
   struct Actor {
-    uint32_t first_item = kNoItem, last_item = kNoItem;  // the actor's queue, as indices into items_
     uint32_t host = 0;
     uint32_t last_span = kNoSpan;
     // The following members are for ranks only.
@@ -100,7 +84,7 @@ class CostActors final : private sim::Worker {
 
   // --- Worker ---
   int64_t Turn(uint32_t actor, int64_t now_ns) override;
-  bool HasWork(uint32_t actor) const override { return actor < nodes_ && actors_[actor].first_item != kNoItem; }
+  bool HasWork(uint32_t actor) const override { return actor < nodes_ && items_.Has(actor); }
 
   void RunRank(uint32_t actor);
   void EndTurn(uint32_t actor, int64_t time_ns);
@@ -114,7 +98,7 @@ class CostActors final : private sim::Worker {
   const uint32_t nodes_;
 
   std::vector<Actor> actors_;
-  std::vector<QueuedItem> items_;
+  CostItems items_;
   std::vector<uint32_t> released_by_;  // [host]: last span of the latest actor to release a core
   sim::Cores cores_;
   std::vector<int64_t> completion_ns_;
