@@ -13,7 +13,6 @@
 #include "planner/pricing/cost_model.h"
 #include "planner/pricing/team_costs.h"
 #include "planner/size_class.h"
-#include "planner/structure.h"
 #include "planner/topology/team_topology.h"
 #include "protocol/log_subject.h"
 #include "schedule/plan.h"
@@ -102,7 +101,6 @@ std::string ExplanationJson(const Explanation& explanation, const schedule::Team
   return json.dump();
 }
 
-// A PlanComparison is what the gain of new plans depends on; any thread may read it.
 // The administrators' questions take turns with the users' plans as if one more user asked. Nobody has this number.
 constexpr uint32_t kAdministrators = UINT32_MAX;
 
@@ -125,6 +123,7 @@ absl::StatusOr<double> PredictedUsOf(const schedule::TeamLayout& layout, const s
   return PredictedUsOfBytes(plan, layout.shape, costs, bytes);
 }
 
+// A PlanComparison is what the gain of new plans depends on; any thread may read it.
 struct PlanComparison {
   std::vector<std::string> names;  // the team's nodes
   schedule::TeamShape shape;
@@ -246,7 +245,7 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
   counts_.cpu += ThreadCpuTime() - begun;
   ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, std::move(made));
   ++counts_.sets_made;
-  Keep(std::move(task), plans);
+  kept_.Keep(std::move(task), plans);
   return plans;
 }
 
@@ -286,7 +285,7 @@ void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
         const std::vector<PlansDone> waiting = std::move(ordered->done);
         ordered_.erase(ordered);
         ++counts_.sets_made;
-        if (job->plans.ok()) Keep(std::move(job->task), *job->plans);
+        if (job->plans.ok()) kept_.Keep(std::move(job->task), *job->plans);
         for (const PlansDone& done : waiting) done(job->plans);
       });
 }
@@ -369,33 +368,15 @@ void ClusterPlanMaker::OrderBetter(std::list<Better>::iterator better) {
     better_.erase(better);
     if (is_stale) return;
     if (job->is_new) ++counts_.sets_made;
-    if (job->is_new && job->plans.ok()) Keep(std::move(job->task), *job->plans);
+    if (job->is_new && job->plans.ok()) kept_.Keep(std::move(job->task), *job->plans);
     for (const auto& [team, done] : waiting) done(job->savings_us);
   });
 }
 
 const std::vector<schedule::Plan>* ClusterPlanMaker::FindKept(const PlanTask& task) {
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    if (it->task != task) continue;
-    ++counts_.sets_reused;
-    kept_.splice(kept_.begin(), kept_, it);
-    return &it->plans;
-  }
-  return nullptr;
-}
-
-void ClusterPlanMaker::Keep(PlanTask task, const std::vector<schedule::Plan>& plans) {
-  size_t neighbors = 0;
-  for (const schedule::Plan& plan : plans) {
-    for (const auto& of : plan.neighbors) neighbors += of.size();
-    for (const auto& of : plan.steps) neighbors += of.size();
-  }
-  if (neighbors > kKeptNeighborsMax) return;
-  kept_.push_front({std::move(task), plans, neighbors});
-  size_t sum = 0, count = 0;
-  auto it = kept_.begin();
-  while (it != kept_.end() && ++count <= kKeptPlanSetsMax && (sum += it->neighbors) <= kKeptNeighborsMax) ++it;
-  kept_.erase(it, kept_.end());
+  const std::vector<schedule::Plan>* const kept = kept_.Find(task);
+  if (kept != nullptr) ++counts_.sets_reused;
+  return kept;
 }
 
 void ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans,
@@ -410,55 +391,6 @@ void ClusterPlanMaker::WouldDiffer(const schedule::TeamLayout& layout, std::vect
     }
     done(*fresh != *old);
   });
-}
-
-absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules) {
-  PlannerOptions planner_options;
-  planner_options.rules = rules;
-  if (!task.options.algorithm.empty()) {
-    for (const Collective collective : CollectivesOf(task.family)) {
-      if (task.options.collective && *task.options.collective != collective) continue;
-      // An algorithm requested for all collectives is used for those that it can carry; all algorithms carry barriers.
-      const absl::Status carries = CheckAlgorithm(task.options.algorithm, collective);
-      if (!carries.ok() && !task.options.collective && collective != Collective::kBarrier) continue;
-      RETURN_IF_ERROR(carries);
-      planner_options.forced[collective] = task.options.algorithm;
-    }
-  }
-  const std::vector<std::string> names = topology::TeamTopologyNames(task.topology.nodes().size());
-  ASSIGN_OR_RETURN(
-      std::vector<schedule::Plan> plans,
-      Planner(&task.topology, task.topology.costs(), planner_options).MakePlans(task.shape, names, task.family));
-  if (!task.plain.has_value()) return plans;
-  // Plans were chosen with weighted costs, but their predicted times are without the weights.
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, *task.plain, task.plain->costs()));
-  for (schedule::Plan& plan : plans) {
-    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(plan, task.shape, costs, TypicalCall(plan)));
-    plan.predicted_us = static_cast<double>(total_ns) / 1000;
-  }
-  return plans;
-}
-
-absl::StatusOr<std::vector<schedule::Plan>> QuickPlansOf(const PlanTask& task, const Rules& rules) {
-  PlannerOptions planner_options;
-  planner_options.rules = rules;
-  const std::vector<std::string> names = topology::TeamTopologyNames(task.topology.nodes().size());
-  return Planner(&task.topology, task.topology.costs(), planner_options).MakeQuickPlans(task.shape, names, task.family);
-}
-
-absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan>& quick,
-                                                const std::vector<schedule::Plan>& better, const PlanTask& task) {
-  const topology::Topology& topology = task.plain.has_value() ? *task.plain : task.topology;
-  const std::vector<std::string> names = topology::TeamTopologyNames(topology.nodes().size());
-  ASSIGN_OR_RETURN(const TeamCosts costs, TeamCosts::Create(names, topology, topology.costs()));
-  std::vector<double> savings_us;
-  for (size_t i = 0; i < quick.size(); ++i) {
-    double& saving_us = savings_us.emplace_back(0);
-    if (i >= better.size() || better[i].collective != quick[i].collective) continue;
-    ASSIGN_OR_RETURN(const int64_t total_ns, PredictedNs(quick[i], task.shape, costs, TypicalCall(quick[i])));
-    saving_us = static_cast<double>(total_ns) / 1000 - better[i].predicted_us;
-  }
-  return savings_us;
 }
 
 void ClusterPlanMaker::GainOfReplanning(const schedule::TeamLayout& layout, std::vector<schedule::Plan> plans,
@@ -548,7 +480,7 @@ void ClusterPlanMaker::EndExplaining(Explaining& explaining) {
   counts_.cpu += explaining.cpu;
   if (!explaining.task.has_value() || !explaining.now.ok()) return;
   ++counts_.sets_made;
-  if (explaining.rules_number == rules_number_) Keep(*std::move(explaining.task), *explaining.now);
+  if (explaining.rules_number == rules_number_) kept_.Keep(*std::move(explaining.task), *explaining.now);
 }
 
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,

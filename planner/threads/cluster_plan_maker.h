@@ -22,6 +22,8 @@
 #include "planner/coordinator/interfaces/plan_maker.h"
 #include "planner/planner.h"
 #include "planner/rules.h"
+#include "planner/threads/plan_cache.h"
+#include "planner/threads/plan_task.h"
 #include "planner/threads/plan_workers.h"
 #include "planner/topology/topology.h"
 
@@ -67,32 +69,6 @@ class ClusterTopologies {
   Shared kept_;
 };
 
-// These limit the cached plan sets, and the sum of neighbors (and steps) in all of them.
-inline constexpr size_t kKeptPlanSetsMax = 64;
-inline constexpr size_t kKeptNeighborsMax = size_t{1} << 22;
-
-// A PlanTask is all on which a team's plans depend. Teams whose members are connected alike have equal tasks.
-struct PlanTask {
-  schedule::TeamShape shape;
-  Family family = Family::kCommon;
-  coordinator::PlanOptions options;
-  topology::Topology topology;              // the team's (topology/team_topology.h), in which draining nodes weigh more
-  std::optional<topology::Topology> plain;  // the same without these weights; nullopt: no node is draining
-  friend bool operator==(const PlanTask&, const PlanTask&) = default;
-};
-
-// Makes the plans of a task by these rules. It depends on nothing else, so any thread may call it. Errors: those of
-// Planner::MakePlans, and of CheckAlgorithm for the options.
-absl::StatusOr<std::vector<schedule::Plan>> MakePlansOf(const PlanTask& task, const Rules& rules);
-
-// Makes quick plans of a task (Planner::MakeQuickPlans). Thread-safe, too.
-absl::StatusOr<std::vector<schedule::Plan>> QuickPlansOf(const PlanTask& task, const Rules& rules);
-
-// Returns what a typical call of each of the quick plans saves by `better`, in us. Both are plans of the task by the
-// same rules, so they have the same size classes. Thread-safe, too. Errors: those of PredictedNs.
-absl::StatusOr<std::vector<double>> SavingsOver(const std::vector<schedule::Plan>& quick,
-                                                const std::vector<schedule::Plan>& better, const PlanTask& task);
-
 // Limits what administrators wait to have explained.
 inline constexpr size_t kExplainingMax = 64;
 
@@ -121,7 +97,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   void SetRules(Rules rules) {
     model_.rules = std::move(rules);
     ++rules_number_;
-    kept_.clear();
+    kept_.Clear();
   }
   void SetTopology(std::optional<topology::Topology> topology) {
     model_.topology = std::move(topology);
@@ -191,12 +167,6 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   // Returns TopologyWith's result, with the overheads of draining nodes multiplied by kDrainingWeight.
   absl::StatusOr<ClusterTopologies::Shared> WeightedTopologyWith(const std::vector<std::string>& names);
 
-  struct Kept {
-    PlanTask task;
-    std::vector<schedule::Plan> plans;
-    size_t neighbors = 0;
-  };
-
   struct Explaining;
   absl::StatusOr<std::shared_ptr<Explaining>> StartExplaining(const schedule::TeamLayout& layout,
                                                               const schedule::Plan& plan, Bytes bytes);
@@ -205,9 +175,8 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   absl::Status RunForAdministrators(std::function<void()> work, std::function<void()> done);
 
   absl::StatusOr<PlanTask> TaskOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options);
-  // Returns the cached plans, or null.
+  // Returns the cached plans, which are reused now, or null.
   const std::vector<schedule::Plan>* FindKept(const PlanTask& task);
-  void Keep(PlanTask task, const std::vector<schedule::Plan>& plans);
 
   // An Ordered is a task that is being worked on. Later ones that are equal wait for its result.
   struct Ordered {
@@ -229,7 +198,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   ClusterModel model_;
   ClusterTopologies topologies_;
   std::set<std::string> unknown_;  // nodes that were logged as missing in the topology
-  std::list<Kept> kept_;           // most recently used first
+  PlanCache kept_;
   PlanCounts counts_;
   PlanWorkers* workers_ = nullptr;
   std::list<Ordered> ordered_;
