@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/server/planner_process.h"
 
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <optional>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -28,26 +16,12 @@
 #include "base/log.h"
 #include "base/process/signals.h"
 #include "base/status_macros.h"
-#include "base/units.h"
 #include "base/version.h"
 #include "planner/admin/audit_log.h"
-#include "rpc/control_conversion.h"
 
 namespace copse::planner {
 namespace {
 
-// Pending calls have this grace period when the planner stops.
-constexpr std::chrono::milliseconds kStopPatience(500);
-// A delay of the queue of at least kBehindMax is logged, at most every kComplainEvery.
-constexpr absl::Duration kBehindMax = absl::Seconds(10);
-// A leader that reaches no daemon for this part of its lease hands over. Sooner than the lease would end: that is how
-// long the daemons are without a planner.
-constexpr double kReachOfLease = 0.75;
-constexpr absl::Duration kComplainEvery = absl::Minutes(1);
-// Half of the machine's cores make plans, at most this many.
-constexpr uint32_t kPlanThreadsMax = 4;
-// One more thread makes better plans for teams that have formed with quick ones. It has the lowest priority.
-constexpr int kBetterNice = 19;
 // Ends the signal thread; only this process sends it.
 constexpr int kEndSignalThread = SIGUSR2;
 
@@ -59,39 +33,6 @@ bool NeedsRestart(const std::string& key) {
 }
 
 sigset_t Signals() { return SignalSet({SIGTERM, SIGINT, SIGHUP, kEndSignalThread}); }
-
-// A CrashingStore ends the process at the worst moment, for tests: after a team's switch was recorded and before any
-// daemon was notified. An environment variable enables it, so that no configuration file can.
-class CrashingStore : public coordinator::Store {
- public:
-  explicit CrashingStore(std::unique_ptr<coordinator::Store> store) : store_(std::move(store)) {}
-  absl::StatusOr<coordinator::Snapshot> Load() override { return store_->Load(); }
-  void Commit(std::vector<coordinator::StoreChange> changes, std::function<void(const absl::Status&)> done) override {
-    bool switches = false;
-    for (const coordinator::StoreChange& change : changes) {
-      const auto* put = std::get_if<coordinator::PutTeam>(&change);
-      if (put == nullptr) continue;
-      const EpochId epoch = put->record->epoch;
-      const EpochId known = epochs_.emplace(put->record->layout.id, epoch).first->second;
-      switches |= epoch.value() > 1 && epoch > known;
-    }
-    store_->Commit(std::move(changes), [switches, done = std::move(done)](const absl::Status& status) {
-      if (switches && status.ok()) _exit(137);
-      done(status);
-    });
-  }
-
- private:
-  std::unique_ptr<coordinator::Store> store_;
-  std::map<TeamId, EpochId> epochs_;
-};
-
-std::string NewUuid() {
-  std::ifstream file("/proc/sys/kernel/random/uuid");
-  std::string uuid;
-  std::getline(file, uuid);
-  return uuid;
-}
 
 absl::Status NotLeading(const absl::Status& why) {
   return absl::AbortedError(absl::StrCat("this planner does not lead any more: ", why.message()));
@@ -107,25 +48,12 @@ absl::Status WritePortFile(const std::string& path, const std::string& address) 
 
 void BlockSignals() { copse::BlockSignals(Signals()); }
 
-PlannerProcess::PlannerProcess(PlannerStart start)
-    : start_(std::move(start)),
-      plan_maker_(start_.settings.live.model),
-      plan_workers_(&queue_, std::clamp(std::thread::hardware_concurrency() / 2, 1u, kPlanThreadsMax)),
-      better_workers_(&queue_, 1, kBetterNice) {}
+PlannerProcess::PlannerProcess(PlannerStart start) : start_(std::move(start)) {}
 
 absl::StatusOr<std::unique_ptr<PlannerProcess>> PlannerProcess::Start(PlannerStart start) {
   auto process = std::unique_ptr<PlannerProcess>(new PlannerProcess(std::move(start)));
   RETURN_IF_ERROR(process->Open());
   return process;
-}
-
-absl::Status PlannerProcess::OpenStore() {
-  ASSIGN_OR_RETURN(store_, planner::OpenStore(start_.settings, etcd_.get(), fence_,
-                                              [this](std::function<void()> task) { queue_.Post(std::move(task)); }));
-  const char* crash = getenv("COPSE_CRASH_POINT");
-  if (crash != nullptr && strcmp(crash, "after_decision") == 0)
-    store_.store = std::make_unique<CrashingStore>(std::move(store_.store));
-  return absl::OkStatus();
 }
 
 absl::Status PlannerProcess::StandBy() {
@@ -149,7 +77,7 @@ absl::Status PlannerProcess::StandBy() {
     const absl::Time now = clock_.Now();
     service_manager_.Tick(now);
     Watch(now);
-    queue_.RunUntil(std::min({service_manager_.NextDeadline(), next_peer_check_, insecure_warning_.NextDeadline()}));
+    queue_.RunUntil(NextDeadline());
   }
   standby_.reset();
   return absl::OkStatus();
@@ -190,20 +118,21 @@ absl::Status PlannerProcess::Open() {
 
 absl::Status PlannerProcess::OpenIdentity() {
   const absl::Time now = clock_.Now();
+  std::shared_ptr<const rpc::Identity> identity;
   if (start_.settings.tls.given()) {
-    ASSIGN_OR_RETURN(identity_, rpc::Identity::Open(start_.settings.tls, {"planner"}));
+    ASSIGN_OR_RETURN(identity, rpc::Identity::Open(start_.settings.tls, {"planner"}));
     next_peer_check_ = now + rpc::Identity::kRefresh;
   } else if (start_.settings.insecure) {
     insecure_warning_.Begin(now,
                             absl::StrCat("nothing is encrypted, and whoever can connect is an administrator (listen=",
                                          start_.settings.listen, ")"));
   }
-  authorizer_ = std::make_unique<rpc::Authorizer>(identity_, rpc::LocalSocketsIn(start_.settings.run_dir));
+  authorizer_ = std::make_unique<rpc::Authorizer>(std::move(identity), rpc::LocalSocketsIn(start_.settings.run_dir));
   return absl::OkStatus();
 }
 
 rpc::CredentialsFactory PlannerProcess::Credentials() const {
-  return rpc::CredentialsFactory({.insecure = start_.settings.insecure, .identity = identity_});
+  return rpc::CredentialsFactory({.insecure = start_.settings.insecure, .identity = identity()});
 }
 
 void PlannerProcess::Watch(absl::Time now) {
@@ -215,88 +144,33 @@ void PlannerProcess::Watch(absl::Time now) {
 }
 
 void PlannerProcess::CheckPeers() {
-  if (daemon_service_ != nullptr) return daemon_service_->CheckPeers();
-  if (standby_ == nullptr || identity_ == nullptr) return;
-  const uint64_t generation = identity_->generation();
+  if (leading_ != nullptr) return leading_->CheckPeers();
+  if (standby_ == nullptr || identity() == nullptr) return;
+  const uint64_t generation = identity()->generation();
   if (std::exchange(checked_generation_, generation) != generation) standby_->CheckPeers();
 }
 
+absl::Time PlannerProcess::NextDeadline() const {
+  return std::min({service_manager_.NextDeadline(), next_peer_check_, insecure_warning_.NextDeadline()});
+}
+
 absl::Status PlannerProcess::Lead() {
-  RETURN_IF_ERROR(OpenStore());
-  plan_maker_.SetWorkers(&plan_workers_, &better_workers_);
-  daemon_service_ = std::make_unique<DaemonService>(&queue_, this, authorizer_.get(),
-                                                    DaemonServiceOptions{.number = static_cast<uint64_t>(fence_)});
-  if (leadership_ != nullptr) {
-    pings_ = std::make_unique<DaemonPings>(daemon_service_.get(), start_.settings.lease * kReachOfLease);
-  }
-  coordinator::PlanMaker* const plan_maker = start_.plan_maker != nullptr ? start_.plan_maker : &plan_maker_;
-  coordinator::CoordinatorOptions options = start_.settings.live.coordinator;
-  options.fresh_cluster = NewUuid();
-  coordinator_ = std::make_unique<coordinator::Coordinator>(&clock_, store_.store.get(), plan_maker,
-                                                            daemon_service_.get(), std::move(options));
-  RETURN_IF_ERROR(coordinator_->Start());
-  topologies_ = std::make_unique<TopologyHistory>(&plan_maker_, coordinator_.get(), &queue_);
-  topologies_->Start(start_.config.Text("topology"), start_.settings.live.model.topology);
-  const std::string& store = start_.settings.store_text;
-  instruments_ = std::make_unique<PlannerInstruments>(PlannerParts{.clock = &clock_,
-                                                                   .queue = &queue_,
-                                                                   .turns = &turns_,
-                                                                   .streams = daemon_service_.get(),
-                                                                   .coordinator = coordinator_.get(),
-                                                                   .plan_maker = &plan_maker_,
-                                                                   .plan_workers = &plan_workers_,
-                                                                   .identity = identity_.get()},
-                                                      store);
-  saver_ = std::make_unique<StateSaver>(&queue_, store_.reader);
-  admin_service_ =
-      MakeAdminService(&queue_, coordinator_.get(), &plan_maker_, topologies_.get(), instruments_.get(), saver_.get(),
-                       authorizer_.get(), {start_.settings.live.log_file, start_.settings.private_data});
-  RETURN_IF_ERROR(Listen());
-  instruments_->SetAddress(listener_->address());
-  RETURN_IF_ERROR(WritePortFile(start_.port_file, listener_->address()));
-  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", listener_->address(),
-            ", teams=", coordinator_->view().Teams().size(), ", store=", store,
-            ", cluster=", coordinator_->cluster().uuid(), ")");
-  service_manager_.Ready(absl::StrCat("listening on ", listener_->address()));
+  ASSIGN_OR_RETURN(leading_, LeadingPlanner::Start(start_.settings, start_.config.Text("topology"),
+                                                   {.clock = &clock_,
+                                                    .queue = &queue_,
+                                                    .turns = &turns_,
+                                                    .authorizer = authorizer_.get(),
+                                                    .credentials = Credentials(),
+                                                    .etcd = etcd_.get(),
+                                                    .fence = fence_,
+                                                    .plan_maker = start_.plan_maker}));
+  const std::string& address = leading_->address();
+  RETURN_IF_ERROR(WritePortFile(start_.port_file, address));
+  COPSE_LOG(kInfo, "the planner is ready (version=", kVersion, ", listen=", address,
+            ", teams=", leading_->coordinator().view().Teams().size(), ", store=", start_.settings.store_text,
+            ", cluster=", leading_->coordinator().cluster().uuid(), ")");
+  service_manager_.Ready(absl::StrCat("listening on ", address));
   return absl::OkStatus();
-}
-
-absl::Status PlannerProcess::Listen() {
-  const std::string& listen = start_.settings.listen;
-  const absl::Duration node_timeout = start_.settings.node_timeout;
-  grpc::ServerBuilder builder;
-  rpc::NetworkListenerOptions listening = {.silence = node_timeout / 2};
-  listening.handshake = std::min(listening.handshake, node_timeout);
-  ASSIGN_OR_RETURN(listener_, rpc::NetworkListener::Open("listen", listen, Credentials(), listening, &builder));
-  // A daemon that is stopped, or whose host vanished, keeps its connection: keepalive pings it, and its stream ends if
-  // it does not answer.
-  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(node_timeout / 2));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
-  // Connections without a call are not pinged: an administrator's program may ignore its connection between two calls.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
-  // Daemons ping the planner while a stream is silent.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
-  builder.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
-  builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
-  builder.RegisterService(daemon_service_.get());
-  builder.RegisterService(admin_service_->service());
-  server_ = builder.BuildAndStart();
-  RETURN_IF_ERROR(listener_->Serve(server_.get()));
-  ListenLocally();
-  return absl::OkStatus();
-}
-
-void PlannerProcess::ListenLocally() {
-  if (start_.settings.run_dir.empty()) return;
-  absl::StatusOr<std::unique_ptr<rpc::LocalListener>> opened =
-      rpc::LocalListener::Open(rpc::LocalSocketsIn(start_.settings.run_dir));
-  if (!opened.ok()) {
-    COPSE_LOG(kWarning, "run_dir: this machine's users have no sockets: ", opened.status().message());
-    return;
-  }
-  sockets_ = *std::move(opened);
-  sockets_->Serve(server_.get());
 }
 
 PlannerProcess::~PlannerProcess() {
@@ -306,35 +180,7 @@ PlannerProcess::~PlannerProcess() {
   }
   // Another planner may lead at once; what this one has not recorded by now, it never will.
   if (leadership_ != nullptr) leadership_->Resign();
-  sockets_.reset();
-  listener_.reset();
-  if (server_ == nullptr) return;
-  // Every pending call gets a reply, as do calls that arrive while the server shuts down.
-  daemon_service_->CloseAll(absl::UnavailableError("the planner stops"));
-  admin_service_->Stop();
-  // Only this thread accesses `down`, since RunUntil runs the task; no memory order is needed.
-  std::atomic<bool> down = false;
-  std::thread shutdown([this, &down] {
-    server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
-    server_->Wait();
-    queue_.Post([&down] { down = true; });
-  });
-  while (!down) queue_.RunUntil(absl::InfiniteFuture());
-  shutdown.join();
-}
-
-void PlannerProcess::OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) {
-  if (pings_ != nullptr) pings_->Heard();
-  coordinator_->OnMessage(session, message);
-  const auto* registers = std::get_if<schedule::Register>(&message);
-  if (registers == nullptr) return;
-  // If the daemon was refused, the node of that name has another incarnation or is not connected.
-  const std::optional<std::string> state =
-      coordinator_->view().StateIfConnected(registers->node.name, registers->node.incarnation);
-  if (!state.has_value()) return;
-  if (pings_ != nullptr && registers->node.features.contains(schedule::Feature::kPing)) pings_->Add(session);
-  if (registers->node.cores > 0) plan_maker_.SetCores(registers->node.name, registers->node.cores);
-  plan_maker_.SetDraining(registers->node.name, state == "draining");
+  leading_.reset();
 }
 
 void PlannerProcess::WaitForSignals() {
@@ -363,8 +209,8 @@ void PlannerProcess::OnHangUp(uint32_t uid, int pid) {
   record.result = changed.status();
   if (changed.ok()) record.request = absl::StrJoin(*changed, ", ");
   record.duration = absl::Now() - record.time;
-  if (admin_service_ != nullptr) {
-    admin_service_->Record(std::move(record));
+  if (leading_ != nullptr) {
+    leading_->Record(std::move(record));
   } else {  // it stands by
     AuditLog(start_.settings.live.log_file).Add(std::move(record));
   }
@@ -387,15 +233,13 @@ absl::StatusOr<std::vector<std::string>> PlannerProcess::Reload() {
   if (const absl::Status opened = OpenLogFile(settings->live.log_file); !opened.ok()) {
     COPSE_LOG(kError, "reload: ", opened.message());
   }
-  if (coordinator_ == nullptr) {  // it stands by
+  if (leading_ == nullptr) {
     start_.settings.live = std::move(settings->live);
   } else {
-    coordinator_->SetLive(settings->live.coordinator);
-    topologies_->ApplyRules(std::move(settings->live.model.rules));
-    topologies_->ApplyFile(config.Text("topology"), settings->live.model.topology);
+    leading_->Apply(std::move(settings->live), config.Text("topology"));
   }
-  if (identity_ != nullptr) {
-    identity_->Reread();
+  if (identity() != nullptr) {
+    identity()->Reread();
     CheckPeers();
   }
   start_.config = std::move(config);
@@ -416,31 +260,12 @@ absl::Status PlannerProcess::Run() {
 
 void PlannerProcess::Turn() {
   const absl::Time now = clock_.Now();
-  const absl::Time heard = std::min(now, queue_.Oldest());
-  coordinator_->Tick(heard);
   service_manager_.Tick(now);
-  if (now - heard >= kBehindMax && now >= next_complaint_) {
-    next_complaint_ = now + kComplainEvery;
-    COPSE_LOG(kWarning, "the planner is behind its work (oldest=", FormatShortDuration(now - heard),
-              ", tasks=", queue_.size(), ")");
-  }
   Watch(now);
-  daemon_service_->Tick(heard);
-  absl::Time deadline = std::min({coordinator_->NextDeadline(), daemon_service_->NextDeadline(),
-                                  service_manager_.NextDeadline(), next_peer_check_, insecure_warning_.NextDeadline()});
-  if (pings_ != nullptr) {
-    pings_->Tick(heard);
-    deadline = std::min(deadline, pings_->NextDeadline());
-  }
-  queue_.RunUntil(deadline);
+  leading_->Tick(now);
+  queue_.RunUntil(std::min(NextDeadline(), leading_->NextDeadline()));
   turns_.End();
-  const coordinator::Outbox& outbox = coordinator_->outbox();
-  if (outbox.is_deposed()) lost_ = NotLeading(outbox.error());
-  if (pings_ != nullptr && pings_->is_cut_off()) {
-    lost_ = NotLeading(absl::DeadlineExceededError(
-        absl::StrCat("no daemon answers, and another planner may reach them (daemons=", pings_->daemons(),
-                     ", limit=", FormatShortDuration(start_.settings.lease * kReachOfLease), ")")));
-  }
+  if (const absl::Status leads = leading_->CheckLeads(); !leads.ok()) lost_ = NotLeading(leads);
 }
 
 }  // namespace copse::planner

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the planner's process: connects coordinator, store and services, which one thread drives.
+// Runs the planner's process, which one thread drives: it stands by, leads, and obeys signals.
 #ifndef COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
 #define COPSE_PLANNER_SERVER_PLANNER_PROCESS_H_
 
@@ -14,20 +14,13 @@
 #include "base/clock.h"
 #include "base/config/config.h"
 #include "base/process/service_manager.h"
-#include "planner/admin/admin_service.h"
-#include "planner/admin/planner_instruments.h"
-#include "planner/admin/state_saver.h"
-#include "planner/admin/topology_history.h"
 #include "planner/coordinator/interfaces/plan_maker.h"
 #include "planner/etcd/etcd_client.h"
 #include "planner/etcd/leadership.h"
+#include "planner/server/leading_planner.h"
 #include "planner/server/open_store.h"
 #include "planner/server/settings.h"
 #include "planner/server/standby.h"
-#include "planner/sessions/daemon_pings.h"
-#include "planner/sessions/daemon_service.h"
-#include "planner/threads/cluster_plan_maker.h"
-#include "planner/threads/plan_workers.h"
 #include "planner/threads/task_queue.h"
 #include "planner/threads/turn_counts.h"
 #include "rpc/authorizer.h"
@@ -35,7 +28,6 @@
 #include "rpc/identity.h"
 #include "rpc/insecure_warning.h"
 #include "rpc/local_sockets.h"
-#include "rpc/network_listener.h"
 
 namespace copse::planner {
 
@@ -53,7 +45,7 @@ struct PlannerStart {
 void BlockSignals();
 
 // A PlannerProcess is a planner that listens. The thread that calls Run also runs the coordinator and all tasks.
-class PlannerProcess : public StreamEvents, public LeadershipEvents {
+class PlannerProcess : public LeadershipEvents {
  public:
   // Opens the store and listens. Errors name the configuration's key: INVALID_ARGUMENT for an invalid value; others may
   // be transient.
@@ -64,18 +56,6 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   // planner. ABORTED: it does not lead any more, and another process of this planner may stand by.
   absl::Status Run();
 
-  void OnConnected(coordinator::SessionId session, const std::string& from) override {
-    coordinator_->OnConnected(session, from);
-  }
-  bool Admits(coordinator::SessionId session, const schedule::NodeAnnouncement& node) override {
-    return coordinator_->Admits(session, node);
-  }
-  void OnMessage(coordinator::SessionId session, const schedule::FromDaemon& message) override;
-  void OnDisconnected(coordinator::SessionId session) override {
-    if (pings_ != nullptr) pings_->Remove(session);
-    coordinator_->OnDisconnected(session);
-  }
-
   // These three are called on the leadership's thread.
   void OnLeader(const std::string& address, int64_t fence) override;
   void OnWon(int64_t fence) override;
@@ -84,23 +64,21 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
  private:
   explicit PlannerProcess(PlannerStart start);
   absl::Status Open();
-  absl::Status OpenStore();
-  // Serves as a standby until this planner leads, or is to stop.
   // Returns the address by which others reach this planner.
   std::string Advertised() const;
+  // Serves as a standby until this planner leads, or is to stop.
   absl::Status StandBy();
   absl::Status Lead();
   void Turn();
   // Opens the identity, if one is configured.
   absl::Status OpenIdentity();
+  const std::shared_ptr<const rpc::Identity>& identity() const { return authorizer_->identity(); }
   rpc::CredentialsFactory Credentials() const;
   // Does what is due for security's sake: checks peers again, and warns that everybody may connect.
   void Watch(absl::Time now);
   // Ends the streams of peers that are not believed any more.
   void CheckPeers();
-  absl::Status Listen();
-  // Serves this machine's users. Only a warning says that it is not possible.
-  void ListenLocally();
+  absl::Time NextDeadline() const;
   void WaitForSignals();  // runs in thread signals_
   // Reads the configuration again, for this process of this user.
   void OnHangUp(uint32_t uid, int pid);
@@ -112,7 +90,6 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   ServiceManager service_manager_;
   TaskQueue queue_{&clock_};
   TurnCounts turns_;
-  std::shared_ptr<const rpc::Identity> identity_;  // null: callers are not known
   std::unique_ptr<rpc::Authorizer> authorizer_;
   absl::Time next_peer_check_ = absl::InfiniteFuture();
   uint64_t checked_generation_ = 0;  // Identity::generation() when the peers of a standby were checked
@@ -121,24 +98,10 @@ class PlannerProcess : public StreamEvents, public LeadershipEvents {
   std::unique_ptr<EtcdClient> etcd_;
   std::unique_ptr<Leadership> leadership_;
   std::unique_ptr<Standby> standby_;
-  int64_t fence_ = 0;  // 0: it does not lead
-  absl::Status lost_;  // why it does not lead any more
-  OpenedStore store_;
-  ClusterPlanMaker plan_maker_;
-  PlanWorkers plan_workers_;
-  PlanWorkers better_workers_;  // make better plans for teams that have quick ones
-  std::unique_ptr<DaemonService> daemon_service_;
-  std::unique_ptr<DaemonPings> pings_;  // null unless there may be other planners
-  std::unique_ptr<coordinator::Coordinator> coordinator_;
-  std::unique_ptr<TopologyHistory> topologies_;
-  std::unique_ptr<PlannerInstruments> instruments_;
-  std::unique_ptr<StateSaver> saver_;
-  std::unique_ptr<AdminService> admin_service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<rpc::LocalListener> sockets_;
-  std::unique_ptr<rpc::NetworkListener> listener_;
+  int64_t fence_ = 0;                        // 0: it does not lead
+  absl::Status lost_;                        // why it does not lead any more
+  std::unique_ptr<LeadingPlanner> leading_;  // null: it stands by
   std::thread signals_;
-  absl::Time next_complaint_ = absl::InfinitePast();
   bool stopped_ = false;
 };
 
