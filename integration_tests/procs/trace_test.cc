@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/client/style.h"
-#include "cli/ctl/verbs/trace_format.h"
+#include "cli/ctl/tracing/trace_format.h"
 #include "integration_tests/procs/cluster_fixture.h"
 #include "integration_tests/scenarios/scenarios.h"
 #include "proto/copse/v1/admin.pb.h"

@@ -19,7 +19,7 @@
 #include "base/status_macros.h"
 #include "base/units.h"
 #include "cli/command_line/table.h"
-#include "cli/ctl/verbs/trace_events.h"
+#include "cli/ctl/tracing/trace_events.h"
 
 namespace copse::ctl {
 namespace {

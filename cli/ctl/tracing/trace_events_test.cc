@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/verbs/trace_events.h"
+#include "cli/ctl/tracing/trace_events.h"
 
 #include <map>
 
 #include "absl/strings/str_join.h"
 #include "base/testing/status_matchers.h"
 #include "cli/client/style.h"
-#include "cli/ctl/verbs/trace_format.h"
+#include "cli/ctl/tracing/trace_format.h"
 #include "gtest/gtest.h"
 
 namespace copse::ctl {

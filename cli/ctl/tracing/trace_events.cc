@@ -1,47 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/verbs/trace_events.h"
+#include "cli/ctl/tracing/trace_events.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <deque>
 #include <limits>
 #include <map>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/bytes.h"
 #include "cli/client/style.h"
+#include "cli/ctl/tracing/trace_calls.h"
+#include "cli/ctl/tracing/trace_clocks.h"
 #include "collectives/collective.h"
 
 namespace copse::ctl {
 namespace {
 
-// The kinds of records have the numbers of docs/reference/instruments.md.
-enum Kind : uint8_t {
-  kCallPosted = 1,
-  kCallArmed = 2,
-  kRanksArrived = 3,
-  kCallCompleted = 4,
-  kCallOver = 5,
-  kPacketReceived = 6,
-  kPacketSent = 7,
-  kFramesSent = 8,
-  kReduceBegin = 9,
-  kReduceEnd = 10,
-  kCopyBegin = 11,
-  kCopyEnd = 12,
-  kTriggerFired = 13,
-  kClientWoken = 14,
-  kCreditStall = 15,
-  kEpochSwitch = 16,
-  kTeamBroken = 17,
-  kLoopSleep = 18,
-  kLoopWake = 19,
-};
-constexpr uint8_t kFailed = 1;
+using enum TraceRecord::Kind;
 
 constexpr int kLoopThread = 1;
 constexpr int kEngineThread = 2;
@@ -50,142 +25,12 @@ constexpr int kFirstClientThread = 10;
 // between.
 constexpr int64_t kHandlingMaxNs = 2000;
 
-uint32_t TagOf(uint64_t incarnation) { return static_cast<uint32_t>(incarnation ^ (incarnation >> 32)); }
-
 std::string CollectiveText(uint16_t collective) {
   if (collective < kCollectiveCount) return std::string(CollectiveName(static_cast<Collective>(collective)));
   return absl::StrCat("collective ", collective);
 }
 
 std::string Quoted(const std::string& text) { return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace); }
-
-bool OfNoTeam(uint8_t kind) { return kind == kClientWoken || kind == kLoopSleep || kind == kLoopWake; }
-
-// --- Clocks ---
-
-// A PacketKey is (receiver's tag, its label, call, counter). The n-th packet sent with a key is the n-th received with
-// it.
-using PacketKey = std::tuple<uint32_t, uint32_t, uint32_t, uint16_t>;
-struct PacketEnd {
-  size_t node = 0;
-  size_t record = 0;
-};
-struct Packet {
-  PacketEnd sent;
-  PacketEnd received;
-};
-
-std::vector<Packet> MatchPackets(const std::vector<NodeTrace>& nodes) {
-  std::map<PacketKey, std::deque<PacketEnd>> sent;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    for (size_t i = 0; i < nodes[n].records.size(); ++i) {
-      const TraceRecord& r = nodes[n].records[i];
-      if (r.kind == kPacketSent) sent[{r.peer, r.subject, r.call, r.phase}].push_back({n, i});
-    }
-  }
-  std::vector<Packet> packets;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    for (size_t i = 0; i < nodes[n].records.size(); ++i) {
-      const TraceRecord& r = nodes[n].records[i];
-      if (r.kind != kPacketReceived) continue;
-      const auto it = sent.find({TagOf(nodes[n].incarnation), r.subject, r.call, r.phase});
-      if (it == sent.end() || it->second.empty()) continue;
-      const PacketEnd from = it->second.front();
-      if (TagOf(nodes[from.node].incarnation) != r.peer) continue;
-      it->second.pop_front();
-      packets.push_back({from, {n, i}});
-    }
-  }
-  return packets;
-}
-
-// An Alignment holds the offsets that are added to the nodes' times, and the largest estimated error of two clocks
-// against each other.
-struct Alignment {
-  std::vector<int64_t> offset_ns;
-  int64_t doubt_ns = 0;
-};
-
-Alignment Align(const std::vector<NodeTrace>& nodes, const std::vector<Packet>& packets) {
-  // `best` has, for each clock, the node whose answer had the shortest round trip.
-  std::map<std::string, size_t> best;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    const auto [it, is_new] = best.emplace(nodes[n].clock, n);
-    if (!is_new && nodes[n].doubt_ns < nodes[it->second].doubt_ns) it->second = n;
-  }
-  std::map<std::string, int64_t> offset;
-  std::map<std::string, int64_t> doubt;
-  for (const auto& [clock, n] : best) {
-    offset[clock] = nodes[n].planner_ns - nodes[n].now_ns;
-    doubt[clock] = nodes[n].doubt_ns;
-  }
-  // `fastest` has the shortest time of a packet from one clock to another, by the offsets so far.
-  std::map<std::pair<std::string, std::string>, int64_t> fastest;
-  for (const Packet& packet : packets) {
-    const NodeTrace& from = nodes[packet.sent.node];
-    const NodeTrace& to = nodes[packet.received.node];
-    if (from.clock == to.clock) continue;
-    const int64_t took = to.records[packet.received.record].time_ns + offset[to.clock] -
-                         from.records[packet.sent.record].time_ns - offset[from.clock];
-    const auto [it, is_new] = fastest.emplace(std::pair(from.clock, to.clock), took);
-    if (!is_new) it->second = std::min(it->second, took);
-  }
-  // The walk begins at the first node's clock and follows clocks that packets connect.
-  std::map<std::string, int64_t> moved;
-  std::map<std::string, int64_t> by_packets;  // errors against the first node's clock, if packets show them
-  std::deque<std::string> reached;
-  if (!nodes.empty()) {
-    moved[nodes[0].clock] = by_packets[nodes[0].clock] = 0;
-    reached.push_back(nodes[0].clock);
-  }
-  while (!reached.empty()) {
-    const std::string a = reached.front();
-    reached.pop_front();
-    for (const auto& [b, node] : best) {
-      if (moved.count(b) != 0) continue;
-      const auto there = fastest.find({a, b});
-      const auto back = fastest.find({b, a});
-      if (there == fastest.end() && back == fastest.end()) continue;
-      int64_t move = moved[a];
-      if (there != fastest.end() && back != fastest.end()) {
-        move += (back->second - there->second) / 2;
-        const auto known = by_packets.find(a);
-        if (known != by_packets.end()) {
-          by_packets[b] = known->second + std::max<int64_t>(0, (back->second + there->second) / 2);
-        }
-      } else if (there != fastest.end()) {
-        move += std::max<int64_t>(0, -there->second);
-      } else {
-        move -= std::max<int64_t>(0, -back->second);
-      }
-      moved[b] = move;
-      reached.push_back(b);
-    }
-  }
-  Alignment alignment;
-  for (const NodeTrace& node : nodes) {
-    const auto it = moved.find(node.clock);
-    alignment.offset_ns.push_back(offset[node.clock] + (it == moved.end() ? 0 : it->second));
-  }
-  // Each pair has a clock's errors against the planner's clock and against the first node's.
-  std::vector<std::pair<int64_t, int64_t>> errors;
-  const int64_t first_ns = nodes.empty() ? 0 : doubt[nodes[0].clock];
-  for (const auto& [clock, ns] : doubt) {
-    const int64_t by_planner = ns + std::abs(moved[clock]);
-    const auto known = by_packets.find(clock);
-    const int64_t by_first = first_ns + by_planner;
-    errors.emplace_back(by_planner, known == by_packets.end() ? by_first : std::min(by_first, known->second));
-  }
-  for (size_t a = 0; a < errors.size(); ++a) {
-    for (size_t b = 0; b < a; ++b) {
-      const int64_t apart = std::min(errors[a].first + errors[b].first, errors[a].second + errors[b].second);
-      alignment.doubt_ns = std::max(alignment.doubt_ns, apart);
-    }
-  }
-  return alignment;
-}
-
-// --- Events ---
 
 // An EventList collects events and writes them in the order of their times. Among those that begin at the same time,
 // the longest is first, as nesting requires.
@@ -243,12 +88,18 @@ class NodePicture {
  public:
   NodePicture(const NodeTrace& node, size_t pid, int64_t offset_ns, const std::map<uint32_t, std::string>& names,
               std::optional<uint64_t> team, EventList* events)
-      : node_(node), pid_(pid), offset_ns_(offset_ns), names_(names), team_(team), events_(events) {}
+      : node_(node),
+        pid_(pid),
+        offset_ns_(offset_ns),
+        names_(names),
+        team_(team),
+        events_(events),
+        calls_(node, team) {}
 
   bool Wanted(const TraceRecord& r) const {
     if (!team_.has_value()) return true;
-    if (r.kind == kClientWoken) return clients_.count(r.subject) != 0;
-    return OfNoTeam(r.kind) || (r.kind != kFramesSent && r.team == static_cast<uint32_t>(*team_));
+    if (r.kind == kClientWoken) return calls_.clients.count(r.subject) != 0;
+    return !r.has_team() || (r.kind != kFramesSent && r.team == static_cast<uint32_t>(*team_));
   }
 
   void Draw() {
@@ -256,7 +107,6 @@ class NodePicture {
     events_->AddMeta("process_sort_index", pid_, 0, absl::StrCat("\"sort_index\":", pid_));
     NameThread(kLoopThread, "loop");
     NameThread(kEngineThread, "engine");
-    CollectCalls();
     DrawCalls();
     for (size_t i = 0; i < node_.records.size(); ++i) {
       if (Wanted(node_.records[i])) DrawRecord(i);
@@ -265,63 +115,25 @@ class NodePicture {
   }
 
  private:
-  struct Call {
-    uint32_t client = 0;
-    uint32_t rank = 0;
-    uint32_t team = 0;
-    uint32_t call = 0;
-    uint32_t bytes = 0;
-    uint16_t collective = 0;
-    int64_t begin = 0;
-    int64_t end = -1;  // -1: not seen
-    bool failed = false;
-  };
-
   void NameThread(int tid, const std::string& name) {
     events_->AddMeta("thread_name", pid_, tid, absl::StrCat("\"name\":", Quoted(name)));
     events_->AddMeta("thread_sort_index", pid_, tid, absl::StrCat("\"sort_index\":", tid));
-  }
-
-  void CollectCalls() {
-    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, size_t> open;  // by team, call, rank
-    for (const TraceRecord& r : node_.records) {
-      if (team_.has_value() && !OfNoTeam(r.kind) && r.team != static_cast<uint32_t>(*team_)) continue;
-      if (r.kind == kCallPosted) {
-        open[{r.team, r.call, r.peer}] = calls_.size();
-        calls_.push_back({.client = r.subject,
-                          .rank = r.peer,
-                          .team = r.team,
-                          .call = r.call,
-                          .bytes = r.bytes,
-                          .collective = r.phase,
-                          .begin = r.time_ns});
-        clients_[r.subject].insert({r.team, r.peer});
-      } else if (r.kind == kCallCompleted) {
-        const auto it = open.find({r.team, r.call, r.peer});
-        if (it == open.end()) continue;  // the record of its post was overwritten
-        calls_[it->second].end = r.time_ns;
-        calls_[it->second].failed = (r.flags & kFailed) != 0;
-        open.erase(it);
-      } else if (r.kind == kRanksArrived) {
-        arrived_[{r.team, r.call}] = r.time_ns;
-      }
-    }
   }
 
   // Draws each call in the first thread of its client that is free, and adds a thread if none is.
   void DrawCalls() {
     std::map<uint32_t, std::vector<std::pair<int, int64_t>>> lanes;  // by client: its threads, and when each is free
     int next_thread = kFirstClientThread;
-    for (const auto& [client, ranks] : clients_) {
+    for (const auto& [client, ranks] : calls_.clients) {
       client_threads_[client] = next_thread;
       lanes[client].push_back({next_thread++, 0});
-      NameThread(client_threads_[client], NameOf(client));
+      NameThread(client_threads_[client], calls_.NameOf(client));
     }
-    for (const Call& call : calls_) {
+    for (const NodeCalls::Call& call : calls_.calls) {
       std::vector<std::pair<int, int64_t>>& mine = lanes[call.client];
       auto lane = std::find_if(mine.begin(), mine.end(), [&](const auto& l) { return l.second <= call.begin; });
       if (lane == mine.end()) {
-        NameThread(next_thread, absl::StrCat(NameOf(call.client), " (", mine.size() + 1, ")"));
+        NameThread(next_thread, absl::StrCat(calls_.NameOf(call.client), " (", mine.size() + 1, ")"));
         mine.push_back({next_thread++, 0});
         lane = mine.end() - 1;
       }
@@ -331,27 +143,20 @@ class NodePicture {
     }
   }
 
-  void DrawCall(const Call& call, int tid, int64_t end) {
+  void DrawCall(const NodeCalls::Call& call, int tid, int64_t end) {
     std::string name = CollectiveText(call.collective);
     if (call.bytes > 0) absl::StrAppend(&name, " ", call.bytes, " B");
     const char* const how = call.failed ? " failed" : call.end < 0 ? " unfinished" : "";
     const std::string args = absl::StrFormat(R"(,"args":{"team":%u,"call":%u,"rank":%u,"bytes":%u})", call.team,
                                              call.call, call.rank, call.bytes);
     Slice(tid, call.begin, end, name + how, "call", args);
-    const auto arrived = arrived_.find({call.team, call.call});
-    int64_t all_here = arrived == arrived_.end() ? end : std::clamp(arrived->second, call.begin, end);
+    const auto arrived = calls_.arrived_ns.find({call.team, call.call});
+    int64_t all_here = arrived == calls_.arrived_ns.end() ? end : std::clamp(arrived->second, call.begin, end);
     // Records with the same reading of the clock are 1 ns apart, so this rank was the last one to arrive and did not
     // wait.
     if (all_here - call.begin == 1) all_here = call.begin;
     if (all_here > call.begin) Slice(tid, call.begin, all_here, "waits for ranks of this node", "wait", args);
     if (end > all_here) Slice(tid, all_here, end, "network and other nodes", "network", args);
-  }
-
-  // Returns "rank 3 of team 1, client 7" for the usual client, which has one rank, and "client 7, 2 ranks" for others.
-  std::string NameOf(uint32_t client) const {
-    const auto& ranks = clients_.at(client);
-    if (ranks.size() != 1) return absl::StrCat("client ", client, ", ", ranks.size(), " ranks");
-    return absl::StrCat("rank ", ranks.begin()->second, " of team ", ranks.begin()->first, ", client ", client);
   }
 
   void Slice(int tid, int64_t begin, int64_t end, const std::string& name, const char* category,
@@ -379,8 +184,7 @@ class NodePicture {
   void DrawPacket(size_t i, const char* verb, const char* preposition, const char* category) {
     const TraceRecord& r = node_.records[i];
     Slice(kEngineThread, r.time_ns, HandledBy(i),
-          absl::StrCat(verb, (r.flags & kFailed) != 0 ? " an error" : "", " ", r.bytes, " B ", preposition, " ",
-                       PeerName(r.peer)),
+          absl::StrCat(verb, r.failed() ? " an error" : "", " ", r.bytes, " B ", preposition, " ", PeerName(r.peer)),
           category,
           absl::StrFormat(R"(,"args":{"team":%u,"call":%u,"phase":%u,"label":%u,"bytes":%u})", r.team, r.call, r.phase,
                           r.subject, r.bytes));
@@ -456,10 +260,8 @@ class NodePicture {
   const std::map<uint32_t, std::string>& names_;
   const std::optional<uint64_t> team_;
   EventList* const events_;
-  std::vector<Call> calls_;
-  std::map<uint32_t, std::set<std::pair<uint32_t, uint32_t>>> clients_;  // by client: its (team, rank) pairs
+  const NodeCalls calls_;
   std::map<uint32_t, int> client_threads_;
-  std::map<std::pair<uint32_t, uint32_t>, int64_t> arrived_;  // by (team, call)
   std::optional<TraceRecord> reducing_;
   std::optional<TraceRecord> copying_;
   std::optional<int64_t> loop_since_;
@@ -468,31 +270,9 @@ class NodePicture {
 
 }  // namespace
 
-absl::Status NodeTrace::Append(std::string_view bytes) {
-  if (bytes.size() % kTraceRecordBytes != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("trace of ", name, ": no whole records (bytes=", bytes.size(), ")"));
-  }
-  ByteReader reader(bytes);
-  records.reserve(records.size() + bytes.size() / kTraceRecordBytes);
-  while (reader.left() > 0) {
-    TraceRecord r;
-    r.time_ns = static_cast<int64_t>(reader.Get<uint64_t>());
-    r.kind = reader.Get<uint8_t>();
-    r.flags = reader.Get<uint8_t>();
-    r.phase = reader.Get<uint16_t>();
-    r.team = reader.Get<uint32_t>();
-    r.call = reader.Get<uint32_t>();
-    r.subject = reader.Get<uint32_t>();
-    r.peer = reader.Get<uint32_t>();
-    r.bytes = reader.Get<uint32_t>();
-    records.push_back(r);
-  }
-  return absl::OkStatus();
-}
-
 TraceEvents MakeTraceEvents(const std::vector<NodeTrace>& nodes, std::optional<uint64_t> team) {
   std::map<uint32_t, std::string> names;
-  for (const NodeTrace& node : nodes) names[TagOf(node.incarnation)] = node.name;
+  for (const NodeTrace& node : nodes) names[node.tag()] = node.name;
   const std::vector<Packet> packets = MatchPackets(nodes);
   const Alignment alignment = Align(nodes, packets);
   EventList events;

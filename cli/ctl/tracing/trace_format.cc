@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ctl/verbs/trace_format.h"
+#include "cli/ctl/tracing/trace_format.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks a file against the rules of the Trace Event Format, as far as copsectl uses it.
-#ifndef COPSE_CLI_CTL_VERBS_TRACE_FORMAT_H_
-#define COPSE_CLI_CTL_VERBS_TRACE_FORMAT_H_
+#ifndef COPSE_CLI_CTL_TRACING_TRACE_FORMAT_H_
+#define COPSE_CLI_CTL_TRACING_TRACE_FORMAT_H_
 
 #include <string>
 #include <vector>
@@ -17,4 +17,4 @@ std::vector<std::string> TraceFormatErrors(const std::string& text);
 
 }  // namespace copse::ctl
 
-#endif  // COPSE_CLI_CTL_VERBS_TRACE_FORMAT_H_
+#endif  // COPSE_CLI_CTL_TRACING_TRACE_FORMAT_H_

@@ -1,48 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts daemons' traces to one document in the Trace Event Format, which Perfetto and Chrome can open.
-#ifndef COPSE_CLI_CTL_VERBS_TRACE_EVENTS_H_
-#define COPSE_CLI_CTL_VERBS_TRACE_EVENTS_H_
+#ifndef COPSE_CLI_CTL_TRACING_TRACE_EVENTS_H_
+#define COPSE_CLI_CTL_TRACING_TRACE_EVENTS_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "cli/ctl/tracing/trace_records.h"
 
 namespace copse::ctl {
-
-inline constexpr uint32_t kTraceRecordBytes = 32;
-
-// TraceRecord is one record in the layout of docs/reference/instruments.md.
-struct TraceRecord {
-  int64_t time_ns = 0;
-  uint8_t kind = 0;
-  uint8_t flags = 0;
-  uint16_t phase = 0;
-  uint32_t team = 0;
-  uint32_t call = 0;
-  uint32_t subject = 0;
-  uint32_t peer = 0;
-  uint32_t bytes = 0;
-};
-
-// A NodeTrace holds the trace of one daemon.
-struct NodeTrace {
-  std::string name;
-  uint64_t incarnation = 0;
-  std::string clock;  // id of the clock; nodes with equal ids read one clock
-  // The daemon's clock was `now_ns` when the planner's clock was `planner_ns`, with an error of up to `doubt_ns`.
-  int64_t now_ns = 0;
-  int64_t planner_ns = 0;
-  int64_t doubt_ns = 0;
-  std::vector<TraceRecord> records;  // by time
-
-  // Parses `bytes` and appends the records. Errors: INVALID_ARGUMENT if `bytes` is not a whole number of records.
-  absl::Status Append(std::string_view bytes);
-};
 
 struct TraceEvents {
   std::string json;
@@ -62,4 +31,4 @@ TraceEvents MakeTraceEvents(const std::vector<NodeTrace>& nodes, std::optional<u
 
 }  // namespace copse::ctl
 
-#endif  // COPSE_CLI_CTL_VERBS_TRACE_EVENTS_H_
+#endif  // COPSE_CLI_CTL_TRACING_TRACE_EVENTS_H_
