@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/team_content.h"
 
-#include <openssl/sha.h>
-#include <zstd.h>
-
 #include <algorithm>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
+#include "base/encoding/compression.h"
+#include "base/encoding/sha256.h"
 #include "base/status_macros.h"
 #include "rpc/control_conversion.h"
 #include "schedule/plan.h"
@@ -16,34 +14,11 @@
 namespace copse::rpc {
 namespace {
 
-// Trees of one team are much alike, which already the fastest level finds.
-constexpr int kZstdLevel = 1;
-
-std::string Sha256(const std::string& bytes) {
-  std::string hash(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-         reinterpret_cast<unsigned char*>(hash.data()));
-  return hash;
-}
-
-std::string Compressed(const std::string& bytes) {
-  std::string zstd(ZSTD_compressBound(bytes.size()), '\0');
-  const size_t size = ZSTD_compress(zstd.data(), zstd.size(), bytes.data(), bytes.size(), kZstdLevel);
-  CHECK(ZSTD_isError(size) == 0);
-  zstd.resize(size);
-  return zstd;
-}
-
 absl::Status Bad(const std::string& what) { return absl::InvalidArgumentError(absl::StrCat("team content: ", what)); }
 
-absl::StatusOr<std::string> Decompressed(const std::string& zstd) {
-  const uint64_t size = ZSTD_getFrameContentSize(zstd.data(), zstd.size());
-  if (size > static_cast<uint64_t>(kMessageBytesMax)) {  // also if it is not known
-    return Bad(absl::StrCat("not compressed, or too long (bytes=", zstd.size(), ", limit=", kMessageBytesMax, ")"));
-  }
-  std::string bytes(size, '\0');
-  const size_t done = ZSTD_decompress(bytes.data(), bytes.size(), zstd.data(), zstd.size());
-  if (done != size) return Bad(absl::StrCat("its compression is damaged (bytes=", zstd.size(), ")"));
+absl::StatusOr<std::string> BytesOf(const std::string& zstd) {
+  absl::StatusOr<std::string> bytes = Decompressed(zstd, kMessageBytesMax);
+  if (!bytes.ok()) return Bad(std::string(bytes.status().message()));
   return bytes;
 }
 
@@ -108,7 +83,7 @@ SplitPrepare Split(v1::Prepare prepare, uint64_t contacts) {
 }
 
 absl::Status CheckContent(const v1::TeamContent& content) {
-  ASSIGN_OR_RETURN(const std::string bytes, Decompressed(content.zstd()));
+  ASSIGN_OR_RETURN(const std::string bytes, BytesOf(content.zstd()));
   if (Sha256(bytes) != content.sha256()) {
     return Bad(absl::StrCat("it is not what its name says (bytes=", bytes.size(), ")"));
   }
@@ -118,7 +93,7 @@ absl::Status CheckContent(const v1::TeamContent& content) {
 namespace {
 
 absl::Status JoinBytes(const std::string& zstd, v1::Prepare* prepare) {
-  ASSIGN_OR_RETURN(const std::string bytes, Decompressed(zstd));
+  ASSIGN_OR_RETURN(const std::string bytes, BytesOf(zstd));
   // What came twice is merged, and judged where all messages are.
   if (!prepare->MergeFromString(bytes)) return Bad(absl::StrCat("it is no message (bytes=", bytes.size(), ")"));
   prepare->clear_content();

@@ -2,15 +2,13 @@
 //
 // Fuzzes the contents that a planner sends, and a Prepare that names one. The first two bytes are the length of the
 // content, which is taken as it is, and then uncompressed.
-#include <zstd.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/check.h"
+#include "base/encoding/compression.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
 #include "rpc/team_content.h"
@@ -19,18 +17,6 @@
 
 namespace copse::fuzzing {
 namespace {
-
-std::string Decompressed(const std::string& zstd) {
-  std::string bytes(ZSTD_getFrameContentSize(zstd.data(), zstd.size()), '\0');
-  CHECK_EQ(ZSTD_decompress(bytes.data(), bytes.size(), zstd.data(), zstd.size()), bytes.size());
-  return bytes;
-}
-
-std::string Compressed(std::string_view bytes) {
-  std::string zstd(ZSTD_compressBound(bytes.size()), '\0');
-  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), bytes.data(), bytes.size(), 1));
-  return zstd;
-}
 
 void JoinOne(std::string zstd, std::string_view head) {
   v1::TeamContent content;
@@ -61,7 +47,8 @@ std::vector<std::string> Seeds() {
       rpc::ToProto(prepare, &message);
       rpc::SplitPrepare split = rpc::Split(message.prepare(), 0);
       split.head.add_contacts()->set_node(nodes - 1);
-      const std::string body = compressed ? split.content.zstd() : Decompressed(split.content.zstd());
+      const std::string body =
+          compressed ? split.content.zstd() : Decompressed(split.content.zstd(), rpc::kMessageBytesMax).value();
       ByteWriter length;
       length.Put(static_cast<uint16_t>(body.size()));
       seeds.push_back(length.Take() + body + split.head.SerializeAsString());

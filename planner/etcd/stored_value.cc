@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/etcd/stored_value.h"
 
-#include <zstd.h>
-
-#include <memory>
-
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "base/check.h"
+#include "base/encoding/compression.h"
 #include "base/status_macros.h"
+#include "base/string_view.h"
 #include "planner/etcd/fenced_writer.h"
 #include "planner/etcd/operations.h"
 
@@ -22,30 +19,6 @@ constexpr char kWhole = 'z', kInParts = 'p';
 constexpr uint64_t kBytesMax = uint64_t{1} << 30;
 constexpr size_t kPartsMax = 1024;
 
-std::string Compressed(const std::string& bytes) {
-  const std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
-  CHECK(context != nullptr);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, 1);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
-  std::string zstd(ZSTD_compressBound(bytes.size()), '\0');
-  const size_t size = ZSTD_compress2(context.get(), zstd.data(), zstd.size(), bytes.data(), bytes.size());
-  CHECK(ZSTD_isError(size) == 0);
-  zstd.resize(size);
-  return zstd;
-}
-
-absl::StatusOr<std::string> Decompressed(absl::string_view zstd) {
-  const uint64_t size = ZSTD_getFrameContentSize(zstd.data(), zstd.size());
-  if (size > kBytesMax) {  // also if it is not known
-    return absl::DataLossError(
-        absl::StrCat("not compressed, or too long (bytes=", zstd.size(), ", limit=", kBytesMax, ")"));
-  }
-  std::string bytes(size, '\0');
-  const size_t done = ZSTD_decompress(bytes.data(), bytes.size(), zstd.data(), zstd.size());
-  if (done != size) return absl::DataLossError(absl::StrCat("its compression is damaged (bytes=", zstd.size(), ")"));
-  return bytes;
-}
-
 std::string PartKey(const std::string& key, absl::string_view version, size_t index) {
   return absl::StrCat(key, "/", version, "/", absl::StrFormat("%06d", index));
 }
@@ -56,7 +29,7 @@ StoredValue Read(const std::string& key, absl::string_view head, std::map<std::s
                     .keys = {key}};
   if (head.empty()) return value;
   const absl::string_view rest = head.substr(1);
-  if (head[0] == kWhole) value.bytes = Decompressed(rest);
+  if (head[0] == kWhole) value.bytes = Decompressed(StdView(rest), kBytesMax);
   const size_t slash = rest.find('/');
   size_t count = 0;
   if (head[0] != kInParts || slash == rest.npos || !absl::SimpleAtoi(rest.substr(0, slash), &count) ||
@@ -77,7 +50,7 @@ StoredValue Read(const std::string& key, absl::string_view head, std::map<std::s
     parts->erase(part);
   }
   if (missing.empty()) {
-    value.bytes = Decompressed(zstd);
+    value.bytes = Decompressed(zstd, kBytesMax);
   } else {
     value.bytes = absl::DataLossError(absl::StrCat("a part is missing (key=", missing, ")"));
   }
@@ -88,7 +61,7 @@ StoredValue Read(const std::string& key, absl::string_view head, std::map<std::s
 
 std::vector<etcdserverpb::RequestOp> PutValue(const std::string& key, const std::string& bytes,
                                               const std::string& version, bool had_parts, bool* has_parts) {
-  const std::string zstd = Compressed(bytes);
+  const std::string zstd = Compressed(bytes, /*checksum=*/true);
   std::vector<etcdserverpb::RequestOp> operations;
   const std::string folder = key + "/";
   *has_parts = zstd.size() >= kValueBytesMax;

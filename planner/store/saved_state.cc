@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/store/saved_state.h"
 
-#include <openssl/sha.h>
-#include <zstd.h>
-
 #include <algorithm>
 #include <future>
 #include <memory>
@@ -15,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/encoding/compression.h"
+#include "base/encoding/sha256.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -32,13 +31,6 @@ constexpr char kMagic[] = "copse-state ";
 constexpr size_t kFirstLineMax = 100;
 // A damaged length must not take all memory.
 constexpr uint64_t kBytesMax = uint64_t{1} << 32;
-
-std::string Sha256(absl::string_view bytes) {
-  std::string hash(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-         reinterpret_cast<unsigned char*>(hash.data()));
-  return absl::BytesToHexString(hash);
-}
 
 absl::StatusOr<Snapshot> Take(const v1::SavedState& proto) {
   Snapshot snapshot;
@@ -104,12 +96,8 @@ std::string EncodeState(const Snapshot& snapshot, absl::Time now) {
   }
   proto.set_saved_ns(absl::ToUnixNanos(now));
   proto.set_version(kVersion);
-  const std::string bytes = proto.SerializeAsString();
-  std::string zstd(ZSTD_compressBound(bytes.size()), '\0');
-  const size_t size = ZSTD_compress(zstd.data(), zstd.size(), bytes.data(), bytes.size(), 1);
-  CHECK(ZSTD_isError(size) == 0);
-  zstd.resize(size);
-  return absl::StrCat(kMagic, kSavedStateFormat, " ", Sha256(zstd), "\n", zstd);
+  const std::string zstd = Compressed(proto.SerializeAsString());
+  return absl::StrCat(kMagic, kSavedStateFormat, " ", absl::BytesToHexString(Sha256(zstd)), "\n", zstd);
 }
 
 absl::StatusOr<Snapshot> DecodeState(const std::string& file) {
@@ -127,20 +115,15 @@ absl::StatusOr<Snapshot> DecodeState(const std::string& file) {
     return absl::FailedPreconditionError(absl::StrCat("the state was saved in another format (format=", format,
                                                       ", this program's=", kSavedStateFormat, ")"));
   }
-  const absl::string_view zstd = absl::string_view(file).substr(end + 1);
-  const std::string sum = Sha256(zstd);
+  const std::string_view zstd = std::string_view(file).substr(end + 1);
+  const std::string sum = absl::BytesToHexString(Sha256(zstd));
   if (words.size() != 3 || words[2] != sum) {
     return absl::DataLossError(absl::StrCat("the saved state is damaged (sha256=", sum,
                                             ", recorded=", absl::CEscape(words.back()), ", bytes=", file.size(), ")"));
   }
-  const uint64_t size = ZSTD_getFrameContentSize(zstd.data(), zstd.size());
+  const absl::StatusOr<std::string> bytes = Decompressed(zstd, kBytesMax);
   v1::SavedState proto;
-  std::string bytes;
-  if (size <= kBytesMax) {  // false also if it is not known
-    bytes.resize(size);
-    if (ZSTD_decompress(bytes.data(), bytes.size(), zstd.data(), zstd.size()) != size) bytes.clear();
-  }
-  if (bytes.size() != size || !proto.ParseFromString(bytes)) {
+  if (!bytes.ok() || !proto.ParseFromString(*bytes)) {
     return absl::DataLossError(absl::StrCat("the saved state is damaged (bytes=", file.size(), ")"));
   }
   return Take(proto);
