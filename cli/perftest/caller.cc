@@ -33,7 +33,7 @@ Caller::Caller(Session* session, const Options* options, Collective collective, 
       collective_(collective),
       traits_(TraitsOf(collective)),
       count_(count),
-      pattern_(options->type, options->operation, options->ranks, options->seed) {
+      pattern_(options->type, options->operation, options->member.ranks, options->seed) {
   args_.collective = static_cast<copse_collective_t>(collective);
   args_.type = static_cast<copse_datatype_t>(options->type);
   args_.op = static_cast<copse_op_t>(options->operation);
@@ -102,7 +102,7 @@ absl::Status Caller::AllocateBuffer(uint64_t count, Allocation* allocation) {
 
 absl::Status Caller::Allocate() {
   RETURN_IF_ERROR(CountBlocks());
-  const bool may_be_root = options_->root_shift > 0 || options_->root == session_->rank();
+  const bool may_be_root = options_->roots.shift > 0 || options_->roots.first == session_->rank();
   const auto count_of = [&](BufferKind buffer, bool at_root) {
     if (buffer == BufferKind::kNone || (at_root && !may_be_root)) return uint64_t{0};
     return buffer == BufferKind::kBlocks ? blocks_count_ : own_count_;
@@ -193,7 +193,7 @@ void Caller::PutContribution(uint64_t call) {
 
 absl::Status Caller::Prepare(uint64_t call) {
   SetArguments(call);
-  if (options_->persistent) {
+  if (options_->request.persistent) {
     copse_request_t*& kept = kept_[HasRoot(collective_) ? args_.root : 0];
     if (kept == nullptr) RETURN_IF_ERROR(Initialize(&kept));
     kept_request_ = kept;
@@ -217,19 +217,19 @@ absl::Status Caller::Call(Computation* computation, uint64_t rounds, CallTime* t
   }
   copse_request_t* request = kept_request_;
   copse_status_t status = COPSE_OK;
-  if (!options_->persistent) status = copse_collective_init(session_->team(), &args_, &request);
+  if (!options_->request.persistent) status = copse_collective_init(session_->team(), &args_, &request);
   if (status == COPSE_OK) status = copse_post(request);
   if (status == COPSE_OK && rounds > 0) status = Compute(computation, rounds, request, time);
   if (status == COPSE_OK) status = Complete(request);
   // After an error the request may be in progress; copse_fini releases it.
-  if (status == COPSE_OK && !options_->persistent) status = copse_finalize(request);
+  if (status == COPSE_OK && !options_->request.persistent) status = copse_finalize(request);
   time->overall_ns = NowNs() - start;
   return ToStatus(status);
 }
 
 copse_status_t Caller::Compute(Computation* computation, uint64_t rounds, copse_request_t* request,
                                CallTime* time) const {
-  const uint64_t parts = uint64_t{options_->tests} + 1;
+  const uint64_t parts = uint64_t{options_->request.tests} + 1;
   for (uint64_t part = 0; part < parts; ++part) {
     if (part > 0) {
       const copse_status_t status = copse_test(request);
@@ -243,8 +243,8 @@ copse_status_t Caller::Compute(Computation* computation, uint64_t rounds, copse_
 }
 
 copse_status_t Caller::Complete(copse_request_t* request) const {
-  const double seconds = options_->timeout_s.value_or(-1);
-  if (options_->completion == Completion::kWait) return copse_wait(request, seconds);
+  const double seconds = options_->member.timeout_s.value_or(-1);
+  if (options_->request.completion == Completion::kWait) return copse_wait(request, seconds);
   const int64_t end = seconds < 0 ? INT64_MAX : NowNs() + static_cast<int64_t>(seconds * 1e9);
   copse_status_t status;
   while ((status = copse_test(request)) == COPSE_INPROGRESS) {

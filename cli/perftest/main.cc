@@ -27,7 +27,7 @@ enum ExitCode { kDone = 0, kFailed = 1, kBadUsage = 2, kNoDaemon = 3, kTimedOut 
 
 Outcome Failure(const Options& options, const absl::Status& status) {
   const int code = absl::IsUnavailable(status) ? kNoDaemon : absl::IsDeadlineExceeded(status) ? kTimedOut : kFailed;
-  return {code, absl::StrCat("rank ", options.rank, ": ", status.message())};
+  return {code, absl::StrCat("rank ", options.member.rank, ": ", status.message())};
 }
 
 bool Print(const std::string& text) {
@@ -58,7 +58,7 @@ class Run {
   }
 
  private:
-  bool Say(const std::string& text) { return options_.rank != 0 || Print(text); }
+  bool Say(const std::string& text) { return options_.member.rank != 0 || Print(text); }
   static Outcome CannotPrint() { return {kFailed, absl::StrCat("cannot write results: ", std::strerror(errno))}; }
 
   // The first cell with wrong data determines the outcome; without one, the first refused cell does.
@@ -74,7 +74,7 @@ class Run {
       Fail(absl::StrCat("refused: ", cell.refused, " (", where, ")"));
     }
   }
-  void Fail(const std::string& error) { worst_ = {kFailed, options_.rank == 0 ? error : ""}; }
+  void Fail(const std::string& error) { worst_ = {kFailed, options_.member.rank == 0 ? error : ""}; }
 
   const Options& options_;
   Session* const session_;
@@ -88,7 +88,8 @@ class Run {
 // time-outs later would fail with kFailed instead of kTimedOut. With --local there is no need to wait: RunLocally gives
 // time-outs precedence.
 void LetOthersTimeOut(const Options& options) {
-  if (options.local == 0 && options.timeout_s.has_value()) absl::SleepFor(absl::Seconds(*options.timeout_s));
+  if (options.local == 0 && options.member.timeout_s.has_value())
+    absl::SleepFor(absl::Seconds(*options.member.timeout_s));
 }
 
 Outcome RunRank(const Options& options) {
@@ -109,7 +110,7 @@ Outcome RunProgram(const std::vector<std::string>& arguments) {
   if (line->options.local == 0) return RunRank(line->options);
   return RunLocally(line->options.local, [&](uint32_t rank) {
     Options options = line->options;
-    options.rank = rank;
+    options.member.rank = rank;
     return RunRank(options);
   });
 }

@@ -21,8 +21,8 @@ class Measurement {
       : session_(session),
         options_(options),
         caller_(session, &options, collective, count),
-        iterations_(options.IterationsOf(count)),
-        warmup_(options.WarmupOf(count)),
+        iterations_(options.RepetitionsOf(count).iterations),
+        warmup_(options.RepetitionsOf(count).warmup),
         computation_(computation) {
     cell_.collective = collective;
     cell_.count = count;

@@ -148,8 +148,8 @@ class OptionsParser {
                      "; default equal"));
     app_.add_flag("--counts-known", options_.counts_known, "gatherv, scatterv: all ranks give them, not the root alone")
         ->option_text(" ");
-    AddNumber("-r,--root", &options_.root, "root of the first call; default 0");
-    AddNumber("-S,--root-shift", &options_.root_shift, "ranks from one call's root to the next one's; default 0");
+    AddNumber("-r,--root", &options_.roots.first, "root of the first call; default 0");
+    AddNumber("-S,--root-shift", &options_.roots.shift, "ranks from one call's root to the next one's; default 0");
   }
 
   void AddHow() {
@@ -157,12 +157,13 @@ class OptionsParser {
         "blocking: the blocking call; nonblocking: init, post, wait, finalize; overlap: post, compute, wait; default "
         "blocking");
     mode_given_ = app_.get_option("--mode");
-    app_.add_flag("-p,--persistent", options_.persistent,
+    app_.add_flag("-p,--persistent", options_.request.persistent,
                   "initialize a request once and post it at every call; not with -M blocking")
         ->option_text(" ");
     Add("--completion", &completion_, "wait|test",
         "how a call that is not blocking is completed: by copse_wait, or by copse_test again and again; default wait");
-    AddNumber("-t,--tests", &options_.tests, "calls of copse_test during a computation (-M overlap); default 0");
+    AddNumber("-t,--tests", &options_.request.tests,
+              "calls of copse_test during a computation (-M overlap); default 0");
     app_.add_flag("-B,--back-to-back", options_.back_to_back, "no barrier before each call")->option_text(" ");
   }
 
@@ -183,7 +184,7 @@ class OptionsParser {
     AddNumber("--rank", &rank_, "this process's rank, from 0");
     AddNumber("--ranks", &ranks_, "number of ranks");
     AddNumber("--local", &local_, absl::StrCat("start N ranks on this node, at most ", kLocalRanksMax));
-    Add("--team", &options_.team, "NAME", "name of the team, the same on all ranks; default: of the job");
+    Add("--team", &options_.member.team, "NAME", "name of the team, the same on all ranks; default: of the job");
     app_.add_option("--timeout", timeout_s_,
                     "for the team's formation, and for each call; default: none, the cluster's for formation "
                     "(COPSE_TIMEOUT)")
@@ -229,25 +230,25 @@ class OptionsParser {
     options_.counts = CountsFrom(begin, end, factor_);
     const absl::StatusOr<int64_t> large = ParseBytes(large_);
     if (!large.ok()) return Usage("--large: not a number of bytes (value=", large_, ")");
-    options_.large_bytes = static_cast<uint64_t>(*large);
+    options_.repetitions.large_bytes = static_cast<uint64_t>(*large);
     return absl::OkStatus();
   }
 
   absl::Status FinishHow() {
     RETURN_IF_ERROR(Choose("-M: no such mode", mode_, kModeNames, &options_.mode));
     // Without an explicit mode, -p means nonblocking requests.
-    if (options_.persistent && mode_given_->count() == 0) options_.mode = Mode::kNonblocking;
-    if (options_.mode == Mode::kBlocking && options_.persistent) {
+    if (options_.request.persistent && mode_given_->count() == 0) options_.mode = Mode::kNonblocking;
+    if (options_.mode == Mode::kBlocking && options_.request.persistent) {
       return Usage("-p: a blocking call has no request that could be kept (mode=blocking)");
     }
     if (completion_ != "wait" && completion_ != "test") {
       return Usage("--completion: neither wait nor test (value=", completion_, ")");
     }
-    options_.completion = completion_ == "wait" ? Completion::kWait : Completion::kTest;
-    if (options_.completion == Completion::kTest && options_.mode == Mode::kBlocking) {
+    options_.request.completion = completion_ == "wait" ? Completion::kWait : Completion::kTest;
+    if (options_.request.completion == Completion::kTest && options_.mode == Mode::kBlocking) {
       return Usage("--completion: a blocking call completes itself (mode=blocking)");
     }
-    if (options_.tests > 0 && options_.mode != Mode::kOverlap) {
+    if (options_.request.tests > 0 && options_.mode != Mode::kOverlap) {
       return Usage("-t: nothing is computed (mode=", mode_, ", wanted=overlap)");
     }
     RETURN_IF_ERROR(Choose("--format: no such format", format_, kFormatNames, &options_.format));
@@ -265,10 +266,8 @@ class OptionsParser {
     }
     if (iterations == 0) return Usage("-n: nothing to measure (value=0)");
     if (iterations_large == 0) return Usage("-N: nothing to measure (value=0)");
-    options_.iterations = static_cast<uint32_t>(iterations);
-    options_.iterations_large = static_cast<uint32_t>(iterations_large);
-    options_.warmup = static_cast<uint32_t>(warmup);
-    options_.warmup_large = static_cast<uint32_t>(warmup_large);
+    options_.repetitions.small = {static_cast<uint32_t>(iterations), static_cast<uint32_t>(warmup)};
+    options_.repetitions.large = {static_cast<uint32_t>(iterations_large), static_cast<uint32_t>(warmup_large)};
     return absl::OkStatus();
   }
 
@@ -277,21 +276,21 @@ class OptionsParser {
       return Usage(absl::StrFormat("--timeout: not a number of seconds above 0 (value=%g, limit=%g)", *timeout_s_,
                                    kTimeoutMaxSeconds));
     }
-    options_.timeout_s = timeout_s_;
+    options_.member.timeout_s = timeout_s_;
     if (!timeout_s_.has_value()) RETURN_IF_ERROR(FindTimeout());
     if (local_.has_value()) {
       RETURN_IF_ERROR(BeLocal());
     } else {
       RETURN_IF_ERROR(FindRank());
     }
-    if (options_.ranks == 0 || options_.ranks > kRanksMax) {
-      return Usage("--ranks: out of range (value=", options_.ranks, ", limit=", kRanksMax, ")");
+    if (options_.member.ranks == 0 || options_.member.ranks > kRanksMax) {
+      return Usage("--ranks: out of range (value=", options_.member.ranks, ", limit=", kRanksMax, ")");
     }
-    if (options_.rank >= options_.ranks) {
-      return Usage("--rank: no such rank (rank=", options_.rank, ", limit=", options_.ranks - 1, ")");
+    if (options_.member.rank >= options_.member.ranks) {
+      return Usage("--rank: no such rank (rank=", options_.member.rank, ", limit=", options_.member.ranks - 1, ")");
     }
-    if (options_.root >= options_.ranks) {
-      return Usage("-r: no such rank (root=", options_.root, ", limit=", options_.ranks - 1, ")");
+    if (options_.roots.first >= options_.member.ranks) {
+      return Usage("-r: no such rank (root=", options_.roots.first, ", limit=", options_.member.ranks - 1, ")");
     }
     return CheckTeam();
   }
@@ -302,8 +301,8 @@ class OptionsParser {
     if (*local_ == 0 || *local_ > kLocalRanksMax) {
       return Usage("--local: out of range (value=", *local_, ", limit=", kLocalRanksMax, ")");
     }
-    options_.local = options_.ranks = *local_;
-    if (options_.team.empty()) options_.team = absl::StrCat("perftest-local-", getpid());
+    options_.local = options_.member.ranks = *local_;
+    if (options_.member.team.empty()) options_.member.team = absl::StrCat("perftest-local-", getpid());
     return absl::OkStatus();
   }
 
@@ -314,22 +313,22 @@ class OptionsParser {
     char* end = nullptr;
     const double seconds = std::strtod(text, &end);
     if (*end != '\0' || std::isnan(seconds)) return Usage("COPSE_TIMEOUT: not a number of seconds (value=", text, ")");
-    if (seconds > 0 && seconds <= kTimeoutMaxSeconds) options_.timeout_s = seconds;
+    if (seconds > 0 && seconds <= kTimeoutMaxSeconds) options_.member.timeout_s = seconds;
     return absl::OkStatus();
   }
 
   absl::Status FindRank() {
     if (rank_.has_value() != ranks_.has_value()) return Usage("--rank and --ranks: one without the other");
     if (rank_.has_value()) {
-      options_.rank = *rank_;
-      options_.ranks = *ranks_;
+      options_.member.rank = *rank_;
+      options_.member.ranks = *ranks_;
       return absl::OkStatus();
     }
     for (const LauncherVariables& launcher : kLaunchers) {
       const char* rank = environment_(launcher.rank);
       const char* ranks = environment_(launcher.ranks);
       if (rank == nullptr || ranks == nullptr) continue;
-      if (!absl::SimpleAtoi(rank, &options_.rank) || !absl::SimpleAtoi(ranks, &options_.ranks)) {
+      if (!absl::SimpleAtoi(rank, &options_.member.rank) || !absl::SimpleAtoi(ranks, &options_.member.ranks)) {
         return Usage("not a rank and a size (", launcher.rank, "=", rank, ", ", launcher.ranks, "=", ranks, ")");
       }
       return absl::OkStatus();
@@ -338,7 +337,7 @@ class OptionsParser {
   }
 
   absl::Status CheckTeam() {
-    std::string& team = options_.team;
+    std::string& team = options_.member.team;
     if (team.empty()) {
       team = "perftest";
       for (const char* name : kJobVariables) {

@@ -28,6 +28,36 @@ enum class Completion { kWait, kTest };
 enum class Memory { kHost, kCopse };
 enum class Format { kText, kCsv, kJson };
 
+// Repetitions says how many calls of a size are made: those that are measured, and `warmup` before them.
+struct Repetitions {
+  struct Count {
+    uint32_t iterations = 0, warmup = 0;
+  };
+  Count small, large;
+  uint64_t large_bytes = 0;  // sizes above this are large
+
+  const Count& Of(uint64_t bytes) const { return bytes > large_bytes ? large : small; }
+};
+
+// Roots are those of calls in turn: `first`, and then always `shift` ranks on.
+struct Roots {
+  uint32_t first = 0, shift = 0;
+};
+
+// A Request is how a call that is not blocking is made.
+struct Request {
+  Completion completion = Completion::kWait;
+  bool persistent = false;
+  uint32_t tests = 0;  // number of copse_test calls during a computation
+};
+
+// A Member is this process's place in its team.
+struct Member {
+  uint32_t rank = 0, ranks = 0;
+  std::string team;
+  std::optional<double> timeout_s;  // for the team's formation, and for each call
+};
+
 // Options holds the checked values of the command line and the environment.
 struct Options {
   std::vector<Collective> collectives;
@@ -39,37 +69,26 @@ struct Options {
   Memory memory = Memory::kHost;
   bool in_place = false;
   bool reproducible = false;
-  uint32_t root = 0;
-  uint32_t root_shift = 0;
+  Roots roots;
 
   Mode mode = Mode::kBlocking;
-  Completion completion = Completion::kWait;
-  bool persistent = false;
+  Request request;
   bool back_to_back = false;
-  uint32_t tests = 0;  // number of copse_test calls during a computation
 
-  uint32_t iterations = 0, iterations_large = 0;
-  uint32_t warmup = 0, warmup_large = 0;
-  uint64_t large_bytes = 0;
-
+  Repetitions repetitions;
   bool check = false;
   uint64_t seed = 1;
   Format format = Format::kText;
 
-  // `rank`, of `ranks`, identifies this process. `local` > 0: this process starts that many ranks as children, for
-  // which it sets `rank`.
-  uint32_t rank = 0;
-  uint32_t ranks = 0;
-  uint32_t local = 0;
-  std::string team;
-  std::optional<double> timeout_s;
+  Member member;
+  uint32_t local = 0;  // above 0: this process starts so many ranks as children, for which it sets `member.rank`
 
   std::string flags;  // arguments of the command line, joined by spaces
 
-  bool is_large(uint64_t count) const { return count * ElementBytes(type) > large_bytes; }
-  uint32_t IterationsOf(uint64_t count) const { return is_large(count) ? iterations_large : iterations; }
-  uint32_t WarmupOf(uint64_t count) const { return is_large(count) ? warmup_large : warmup; }
-  uint32_t RootOf(uint64_t call) const { return static_cast<uint32_t>((root + call * root_shift) % ranks); }
+  const Repetitions::Count& RepetitionsOf(uint64_t count) const { return repetitions.Of(count * ElementBytes(type)); }
+  uint32_t RootOf(uint64_t call) const {
+    return static_cast<uint32_t>((roots.first + call * roots.shift) % member.ranks);
+  }
 };
 
 struct CommandLine {

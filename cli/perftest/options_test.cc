@@ -54,21 +54,21 @@ TEST(OptionsTest, TheTimeOutIsTheEnvironmentsUnlessItIsGiven) {
     arguments.insert(arguments.end(), {"--rank", "1", "--ranks", "4"});
     return Parse(arguments, {{"COPSE_TIMEOUT", text}});
   };
-  EXPECT_EQ(with("2.5")->options.timeout_s, 2.5);
-  EXPECT_EQ(with("2.5", {"--timeout", "7"})->options.timeout_s, 7);
+  EXPECT_EQ(with("2.5")->options.member.timeout_s, 2.5);
+  EXPECT_EQ(with("2.5", {"--timeout", "7"})->options.member.timeout_s, 7);
   for (const char* none : {"", "0", "-1", "inf"}) {
     const auto line = with(none);
     ASSERT_TRUE(line.ok()) << line.status();
-    EXPECT_EQ(line->options.timeout_s, std::nullopt) << none;
+    EXPECT_EQ(line->options.member.timeout_s, std::nullopt) << none;
   }
   EXPECT_THAT(with("soon"), FailsWith(absl::StatusCode::kInvalidArgument, "COPSE_TIMEOUT", "value=soon"));
 }
 
 TEST(OptionsTest, IterationsOfLargeSizesFollow) {
-  EXPECT_EQ(Good({}).IterationsOf(1 << 14), 200u);
-  EXPECT_EQ(Good({"-n", "7"}).IterationsOf(1 << 14), 7u);
-  EXPECT_EQ(Good({"-n", "7", "-N", "3"}).IterationsOf(1 << 14), 3u);
-  EXPECT_EQ(Good({"-n", "7", "-N", "3"}).IterationsOf(1), 7u);
+  EXPECT_EQ(Good({}).RepetitionsOf(1 << 14).iterations, 200u);
+  EXPECT_EQ(Good({"-n", "7"}).RepetitionsOf(1 << 14).iterations, 7u);
+  EXPECT_EQ(Good({"-n", "7", "-N", "3"}).RepetitionsOf(1 << 14).iterations, 3u);
+  EXPECT_EQ(Good({"-n", "7", "-N", "3"}).RepetitionsOf(1).iterations, 7u);
 }
 
 TEST(OptionsTest, LaunchersSayTheRank) {
@@ -76,9 +76,9 @@ TEST(OptionsTest, LaunchersSayTheRank) {
                                      {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "3"}},
                                      {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"SLURM_JOB_ID", "9"}}}) {
     const Options options = Good({}, variables);
-    EXPECT_EQ(options.rank, 2u);
-    EXPECT_EQ(options.ranks, 3u);
-    EXPECT_EQ(options.team, variables.count("SLURM_JOB_ID") != 0 ? "perftest-9" : "perftest");
+    EXPECT_EQ(options.member.rank, 2u);
+    EXPECT_EQ(options.member.ranks, 3u);
+    EXPECT_EQ(options.member.team, variables.count("SLURM_JOB_ID") != 0 ? "perftest-9" : "perftest");
   }
 }
 

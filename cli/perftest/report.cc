@@ -34,10 +34,10 @@ class TextReport : public Report {
     if (Reduces(collective)) absl::StrAppend(&text, ", ", AbslView(ElementOpName(options_.operation)));
     absl::StrAppend(&text, "; ", CaseOf(options_, collective), "\n");
     absl::StrAppend(&text, "# ", Counted(placement_.ranks, "rank"), ", ", Counted(placement_.nodes, "node"),
-                    ", at most ", Counted(placement_.ranks_per_node, "rank"), " a node. ", options_.iterations,
-                    " calls after ", options_.warmup, " not measured; above ",
-                    FormatBytes(static_cast<int64_t>(options_.large_bytes)), " ", options_.iterations_large, " after ",
-                    options_.warmup_large, "\n");
+                    ", at most ", Counted(placement_.ranks_per_node, "rank"), " a node. ",
+                    options_.repetitions.small.iterations, " calls after ", options_.repetitions.small.warmup,
+                    " not measured; above ", FormatBytes(static_cast<int64_t>(options_.repetitions.large_bytes)), " ",
+                    options_.repetitions.large.iterations, " after ", options_.repetitions.large.warmup, "\n");
     if (overlap) {
       absl::StrAppend(&text, "# Means of ranks in us; overlap in percent, by OSU's formula");
     } else {
@@ -194,9 +194,9 @@ std::unique_ptr<Report> Report::Make(const Options* options, const Placement& pl
 
 std::string CaseOf(const Options& options, Collective collective) {
   std::string text(kModeNames[static_cast<int>(options.mode)]);
-  if (options.persistent) text += ", persistent";
-  if (options.completion == Completion::kTest) text += ", completed by test";
-  if (options.tests > 0) absl::StrAppend(&text, ", ", options.tests, " tests while computing");
+  if (options.request.persistent) text += ", persistent";
+  if (options.request.completion == Completion::kTest) text += ", completed by test";
+  if (options.request.tests > 0) absl::StrAppend(&text, ", ", options.request.tests, " tests while computing");
   text += options.back_to_back ? ", back-to-back" : ", barrier before";
   if (HasData(collective) && options.memory == Memory::kCopse) text += ", memory of copse_alloc";
   if (CanBeInPlace(collective) && options.in_place) text += ", in place";
@@ -206,8 +206,8 @@ std::string CaseOf(const Options& options, Collective collective) {
     if (HasCountsAtRoot(collective) && options.counts_known) text += " that all know";
   }
   if (HasRoot(collective)) {
-    absl::StrAppend(&text, ", root ", options.root);
-    if (options.root_shift > 0) absl::StrAppend(&text, " and on by ", options.root_shift);
+    absl::StrAppend(&text, ", root ", options.roots.first);
+    if (options.roots.shift > 0) absl::StrAppend(&text, " and on by ", options.roots.shift);
   }
   if (options.check) text += ", checked";
   return text;

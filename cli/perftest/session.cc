@@ -23,10 +23,11 @@ uint64_t Fingerprint(const Options& options) {
   }
   for (const uint64_t count : options.counts) absl::StrAppend(&text, count, ",");
   absl::StrAppend(&text, AbslView(TypeName(options.type)), ",", AbslView(ElementOpName(options.operation)), ",",
-                  options.root, ",", options.root_shift, ",", static_cast<int>(options.mode), ",", options.back_to_back,
-                  ",", options.check);
-  absl::StrAppend(&text, ",", options.iterations, ",", options.iterations_large, ",", options.warmup, ",",
-                  options.warmup_large, ",", options.large_bytes, ",", static_cast<int>(options.counts_kind), ",",
+                  options.roots.first, ",", options.roots.shift, ",", static_cast<int>(options.mode), ",",
+                  options.back_to_back, ",", options.check);
+  absl::StrAppend(&text, ",", options.repetitions.small.iterations, ",", options.repetitions.large.iterations, ",",
+                  options.repetitions.small.warmup, ",", options.repetitions.large.warmup, ",",
+                  options.repetitions.large_bytes, ",", static_cast<int>(options.counts_kind), ",",
                   options.counts_known, ",", options.reproducible);
   return Fnv1a64(text);
 }
@@ -57,10 +58,10 @@ absl::Status ToStatus(copse_status_t status) {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
   std::unique_ptr<Session> session(new Session);
-  session->rank_ = options.rank;
-  session->ranks_ = options.ranks;
+  session->rank_ = options.member.rank;
+  session->ranks_ = options.member.ranks;
   // Only the environment can set the time-out of blocking calls.
-  if (options.timeout_s.has_value()) setenv("COPSE_TIMEOUT", absl::StrCat(*options.timeout_s).c_str(), 1);
+  if (options.member.timeout_s.has_value()) setenv("COPSE_TIMEOUT", absl::StrCat(*options.member.timeout_s).c_str(), 1);
   RETURN_IF_ERROR(ToStatus(copse_init(nullptr, &session->context_)));
   copse_context_attr_t attr{};
   attr.mask = COPSE_CONTEXT_ATTR_FIELD_NODE | COPSE_CONTEXT_ATTR_FIELD_MESSAGE_BYTES_MAX;
@@ -69,9 +70,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Join(const Options& options) {
 
   copse_team_params_t params{};
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
-  params.name = options.team.c_str();
-  params.rank = options.rank;
-  params.size = options.ranks;
+  params.name = options.member.team.c_str();
+  params.rank = options.member.rank;
+  params.size = options.member.ranks;
   RETURN_IF_ERROR(ToStatus(copse_team_create(session->context_, &params, &session->team_)));
   RETURN_IF_ERROR(session->Agree(options));
   RETURN_IF_ERROR(session->CountNodes(attr.node));
