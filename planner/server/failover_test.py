@@ -29,10 +29,17 @@ class Failover(unittest.TestCase):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
         self.teams = 0
+        self.write_rule("flat")
         self.cluster = PlannerCluster(PROGRAMS, self.folder, Loopback(), lease_s=LEASE_S)
         self.addCleanup(self.cluster.end)
         self.cluster.start_processes()
         self.planners = self.cluster.planners
+
+    def write_rule(self, algorithm):
+        """Writes the rules of planners that start or reload from now on."""
+        os.environ["COPSE_PLANNER_RULES"] = f"{self.folder}/rules.yaml"
+        with open(f"{self.folder}/rules.yaml", "w", encoding="ascii") as file:
+            file.write(f"version: 1\nrules: [{{collective: bcast, algorithm: {algorithm}}}]\n")
 
     def new_team(self):
         """Starts a rank on each node, and returns them when their team is formed."""
@@ -127,9 +134,10 @@ class Failover(unittest.TestCase):
         until("a new team", self.formed_and_finished)
         self.finish(team)
 
-    def test_a_standby_that_has_reloaded_leads_later(self):
+    def test_a_standby_that_has_reloaded_leads_later_by_what_it_has_read(self):
         until("all planners", lambda: len(self.cluster.roles()) == 3)
         leader = self.cluster.leader()
+        self.write_rule("knomial-4")
         standbys = [planner for address, planner in self.planners.items() if address != leader]
         for standby in standbys:
             log = f"{self.folder}/{self.cluster.processes.index(standby)}.log"
@@ -138,8 +146,11 @@ class Failover(unittest.TestCase):
             until("what the reload says", lambda: os.path.getsize(log) > before)
         self.planners[leader].kill()
         self.planners[leader].wait()
-        until("a new team", self.formed_and_finished)
+        team = until("a new team", self.new_team)
         self.assertNotEqual(self.cluster.leader(), leader)
+        plans = self.cluster.copsectl(self.cluster.leader(), "plan", "list", "--team", f"team{self.teams}")
+        self.assertEqual({plan["algorithm"] for plan in plans if plan["collective"] == "bcast"}, {"knomial-4"})
+        self.finish(team)
         self.assertEqual([standby.poll() for standby in standbys], [None, None])
 
     def test_a_member_of_etcd_that_is_killed(self):
