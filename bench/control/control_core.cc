@@ -8,6 +8,7 @@
 // PHASE is one of:
 //     register   all daemons register
 //     world      one team of one rank on every node forms
+//     late       the same, of daemons that tell their addresses only when they are asked
 //     ranks      one team of 8 ranks on every node forms
 //     teams      teams of 8 nodes form, one after the other, until every node is in one
 //     restart    all daemons register at a planner that was restarted, and run one team of all nodes
@@ -15,12 +16,13 @@
 //
 // Collects the coordinator alone: neither the daemons here, nor the making of plans, nor the conversion of messages.
 // Prints one line: "messages=N to_daemons_bytes=N joins_bytes=N allocations=N time_ms=N cpu_ms=N plans_cpu_ms=N
-// memory_mb=N", of the phase alone. Messages are counted in both directions, and bytes as protobuf encodes them,
-// joins_bytes those of the daemons' joins; the times include what the daemons do here, and memory_mb is the most that
-// the process has had.
+// turn_ms=N memory_mb=N", of the phase alone. Messages are counted in both directions, and bytes as protobuf encodes
+// them, joins_bytes those of the daemons' joins; the times include what the daemons do here, turn_ms is the
+// coordinator's longest turn, in processor time, and memory_mb is the most that the process has had.
 #include <sys/resource.h>
 #include <valgrind/callgrind.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -54,6 +56,7 @@
 namespace {
 bool counting = false;
 uint64_t allocations = 0;
+absl::Duration counted, begun_counting;  // processor time
 }  // namespace
 
 // Not inlined, since the compiler would take the pair of malloc and free for a mismatch.
@@ -87,8 +90,10 @@ class Counting {
  private:
   void Toggle() {
     if (!changed_) return;
+    if (!counting) begun_counting = ThreadCpuTime();
     counting = !counting;
     CALLGRIND_TOGGLE_COLLECT;
+    if (!counting) counted += ThreadCpuTime() - begun_counting;
   }
   const bool changed_;
 };
@@ -173,6 +178,9 @@ class Daemons final : public coordinator::SessionSink {
     to_daemons_bytes += proto.ByteSizeLong();
     if (const auto* registered = std::get_if<schedule::Registered>(&message)) CHECK(registered->accepted);
     CHECK(!std::holds_alternative<schedule::Abort>(message) && !std::holds_alternative<schedule::BreakTeam>(message));
+    if (std::holds_alternative<schedule::AddressQuery>(message)) {
+      replies_.emplace_back(session, schedule::DataAddress{Address()});
+    }
     if (const auto* commit = std::get_if<schedule::Commit>(&message)) {
       ++committed_;
       replies_.emplace_back(session, schedule::CommitReply{commit->team, commit->epoch});
@@ -183,17 +191,19 @@ class Daemons final : public coordinator::SessionSink {
     std::abort();
   }
 
-  void RegisterAll() {
+  // With `late`, the daemons have no addresses yet.
+  void RegisterAll(bool late = false) {
     schedule::FromDaemon message = schedule::Register();
     auto& registration = std::get<schedule::Register>(message);
     if (running_.layout->nodes.size() == nodes_) registration.teams = {running_};
     for (uint32_t node = 0; node < nodes_; ++node) {
       registration.node.name = NameOf(node);
       registration.node.incarnation = Incarnation(node + 1);
-      registration.node.worker_address = std::string(100, 'a');
+      registration.node.worker_address = late ? "" : Address();
       registration.node.version = kVersion;
       registration.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
       registration.node.features = {schedule::Feature::kDerivedTeams};
+      if (late) registration.node.features.insert(schedule::Feature::kLateAddress);
       registration.node.machine = absl::StrCat("machine of ", NameOf(node));
       {
         const Counting count(collects);
@@ -207,8 +217,9 @@ class Daemons final : public coordinator::SessionSink {
   void FormTeam(uint32_t first, uint32_t count, uint32_t ranks = 1) {
     committed_ = 0;
     for (uint32_t node = 0; node < count; ++node) Receive(first + node + 1, Joins(first, node * ranks, ranks, count));
-    while (!replies_.empty()) {
+    while (!replies_.empty() || coordinator_->NextDeadline() <= clock_.Now()) {
       for (const auto& [session, reply] : std::exchange(replies_, {})) Receive(session, reply);
+      Turn([this] { coordinator_->Tick(clock_.Now()); });
     }
     CHECK_EQ(committed_, count);
   }
@@ -217,8 +228,10 @@ class Daemons final : public coordinator::SessionSink {
   uint64_t messages = 0;
   uint64_t to_daemons_bytes = 0;
   uint64_t joins_bytes = 0;
+  absl::Duration longest;  // processor time of a turn of the coordinator
 
  private:
+  static std::string Address() { return std::string(100, 'a'); }
   static std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
 
   // Returns the joins of the `ranks` ranks of a node from `rank` on.
@@ -238,8 +251,17 @@ class Daemons final : public coordinator::SessionSink {
 
   void Receive(SessionId session, const schedule::FromDaemon& message) {
     ++messages;
-    const Counting count(collects);
-    coordinator_->OnMessage(session, message);
+    Turn([&] { coordinator_->OnMessage(session, message); });
+  }
+
+  template <typename Function>
+  void Turn(Function function) {
+    const absl::Duration before = counted;
+    {
+      const Counting count(collects);
+      function();
+    }
+    longest = std::max(longest, counted - before);
   }
 
   // All daemons of a team receive equal Prepares, except for their joins, so one is converted and taken for all.
@@ -283,9 +305,10 @@ int Run(const std::string& phase, uint32_t nodes) {
   const auto reset = [&] {
     daemons.collects = true;
     daemons.messages = daemons.to_daemons_bytes = daemons.joins_bytes = allocations = 0;
+    daemons.longest = absl::ZeroDuration();
   };
   if (phase != "register") {
-    daemons.RegisterAll();
+    daemons.RegisterAll(phase == "late");
     if (phase == "restart") {
       daemons.FormTeam(0, nodes);
       daemons.Restart();
@@ -296,7 +319,7 @@ int Run(const std::string& phase, uint32_t nodes) {
   const absl::Duration cpu_before = ProcessCpuTime();
   if (phase == "register" || phase == "restart") {
     daemons.RegisterAll();
-  } else if (phase == "world" || phase == "quick") {
+  } else if (phase == "world" || phase == "late" || phase == "quick") {
     daemons.FormTeam(0, nodes);
   } else if (phase == "ranks") {
     daemons.FormTeam(0, nodes, kRanksPerNode);
@@ -307,12 +330,12 @@ int Run(const std::string& phase, uint32_t nodes) {
   getrusage(RUSAGE_SELF, &usage);
   std::printf(
       "messages=%llu to_daemons_bytes=%llu joins_bytes=%llu allocations=%llu time_ms=%.1f cpu_ms=%.1f "
-      "plans_cpu_ms=%.1f "
-      "memory_mb=%.1f\n",
+      "plans_cpu_ms=%.1f turn_ms=%.1f memory_mb=%.1f\n",
       static_cast<unsigned long long>(daemons.messages), static_cast<unsigned long long>(daemons.to_daemons_bytes),
       static_cast<unsigned long long>(daemons.joins_bytes), static_cast<unsigned long long>(allocations),
       absl::ToDoubleMilliseconds(absl::Now() - begun), absl::ToDoubleMilliseconds(ProcessCpuTime() - cpu_before),
-      absl::ToDoubleMilliseconds(quick.cpu), static_cast<double>(usage.ru_maxrss) / 1e3);
+      absl::ToDoubleMilliseconds(quick.cpu), absl::ToDoubleMilliseconds(daemons.longest),
+      static_cast<double>(usage.ru_maxrss) / 1e3);
   return 0;
 }
 
@@ -321,10 +344,10 @@ int Run(const std::string& phase, uint32_t nodes) {
 
 int main(int argc, char** argv) {
   uint32_t nodes = 0;
-  const std::set<std::string> phases = {"register", "world", "ranks", "teams", "restart", "quick"};
+  const std::set<std::string> phases = {"register", "world", "late", "ranks", "teams", "restart", "quick"};
   if (argc != 3 || !phases.contains(argv[1]) || !absl::SimpleAtoi(argv[2], &nodes) ||
       nodes < copse::bench::kTeamNodes || nodes > copse::bench::kNodesMax) {
-    std::fprintf(stderr, "usage: control_core register|world|ranks|teams|restart|quick NODES (limit %u to %u)\n",
+    std::fprintf(stderr, "usage: control_core register|world|late|ranks|teams|restart|quick NODES (limit %u to %u)\n",
                  copse::bench::kTeamNodes, copse::bench::kNodesMax);
     return 2;
   }

@@ -24,6 +24,7 @@ struct Phase {
 constexpr Phase kPhases[] = {
     {"register", "all daemons register"},
     {"world", "a team of all nodes forms"},
+    {"late", "a team of all nodes forms, addresses on demand"},
     {"ranks", "a team of 8 ranks on every node forms", 8, 8000},  // 65,536 ranks are the limit
     {"teams", "teams of 8 nodes form"},
     {"restart", "all daemons return to a restarted planner, with a team of all nodes"},

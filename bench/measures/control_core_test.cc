@@ -43,7 +43,8 @@ TEST_P(ControlCoreTest, AMessageCostsTheSameInEachRunAndInALargerCluster) {
   EXPECT_LT(many, kGrowthMax * few);
 }
 
-INSTANTIATE_TEST_SUITE_P(Phases, ControlCoreTest, ::testing::Values("register", "world", "ranks", "teams", "restart"),
+INSTANTIATE_TEST_SUITE_P(Phases, ControlCoreTest,
+                         ::testing::Values("register", "world", "late", "ranks", "teams", "restart"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 }  // namespace

@@ -103,6 +103,7 @@ void Coordinator::SetLive(const CoordinatorOptions& options) {
 // --- Time ---
 
 void Coordinator::Tick(absl::Time heard) {
+  state_.backlog.RunOne();
   const absl::Time due = std::min(state_.timers.Next(), formation_.NextDeadline());
   if (heard - due > kStall && due > forgiven_until_) {
     COPSE_LOG(kWarning, "the planner stood still (for=", FormatShortDuration(heard - due), ")");
@@ -114,6 +115,7 @@ void Coordinator::Tick(absl::Time heard) {
 }
 
 absl::Time Coordinator::NextDeadline() const {
+  if (!state_.backlog.empty()) return state_.Now();
   const absl::Time next = std::min(state_.timers.Next(), formation_.NextDeadline());
   return std::max(state_.settles() ? std::min(next, state_.settled_at) : next, forgiven_until_);
 }
@@ -253,7 +255,7 @@ void Coordinator::OnStopping(SessionId session, const schedule::Stopping& messag
                           name};
   StreamEnded(session);
   ends_.NodeGone(node, why);
-  state_.nodes.all().erase(name);
+  state_.nodes.Erase(name);
 }
 
 void Coordinator::OnFirstEpochAborted(const schedule::TeamLayout& layout, const FailureReport& why, bool again,
@@ -294,7 +296,7 @@ absl::Status Coordinator::RemoveNode(const std::string& name) {
   state_.drains.Forget(name);
   ends_.NodeGone(*node, {Failure::kMemberLost, absl::StrCat("node ", name, " lost: removed by an administrator"),
                          FailureCause::kNodeRemoved, name});
-  state_.nodes.all().erase(name);
+  state_.nodes.Erase(name);
   return absl::OkStatus();
 }
 

@@ -519,5 +519,59 @@ TEST_F(TeamTest, SubTeamUndecidedAtARestartIsSettledByThoseThatRunIt) {
   EXPECT_FALSE(coordinator->view().FindTeam(child.layout.id).ok());
 }
 
+// LargeTeamTest has a team that is taken for a large one.
+class LargeTeamTest : public CoordinatorTest {
+ protected:
+  LargeTeamTest() {
+    options.nodes_at_once = 1;
+    Restart();
+    RegisterTwo();
+    Join(1, 0, 2, 11);
+    Join(2, 1, 2, 21);
+  }
+  bool TakesATurn() {
+    if (coordinator->NextDeadline() > clock.Now()) return false;
+    coordinator->Tick(clock.Now());
+    return true;
+  }
+};
+
+TEST_F(LargeTeamTest, ItsChangesTakeSeveralTurns) {
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_TRUE(Silent());
+    EXPECT_TRUE(TakesATurn());
+  }
+  while (Silent() && TakesATurn()) {
+  }
+  const auto prepare = TakeBoth<schedule::Prepare>();
+  AcceptBoth(prepare);
+  EXPECT_TRUE(Silent());
+  while (TakesATurn()) {
+  }
+  TakeBoth<schedule::Commit>();
+  EXPECT_EQ(State(prepare.layout.id), "ready");
+}
+
+TEST_F(LargeTeamTest, AMemberMayBeLostBetweenTheTurns) {
+  uint32_t turns = 0;
+  for (SessionId session = 2; turns < 10; ++turns) {
+    sink.sent.clear();
+    for (uint32_t turn = 0; turn < turns; ++turn) (void)TakesATurn();
+    const bool was_prepared = !Silent();
+    sink.sent.clear();
+    coordinator->OnDisconnected(session);
+    EXPECT_EQ(sink.Take<schedule::Abort>(1).why.node, "n2");
+    while (TakesATurn()) {
+    }
+    EXPECT_TRUE(Silent());
+    if (was_prepared) break;
+    EXPECT_TRUE(Register(++session, "n2").accepted);
+    Join(1, 0, 2, 100 + turns);
+    Join(session, 1, 2, 200 + turns);
+  }
+  EXPECT_GT(turns, 1u);
+  EXPECT_LT(turns, 10u);
+}
+
 }  // namespace
 }  // namespace copse::coordinator

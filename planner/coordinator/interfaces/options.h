@@ -23,6 +23,7 @@ struct CoordinatorOptions {
   absl::Duration forget_nodes = absl::Hours(24 * 30);   // drops a node in no team if it is away this long
   uint32_t window = 8;                                  // calls of a team in flight on an edge
   uint32_t team_size_max = 65536;
+  uint32_t nodes_at_once = 1000;         // the change of a larger team takes several turns
   uint32_t formations_max = 65536;       // teams whose joins are being gathered
   std::vector<std::string> join_tokens;  // a daemon must present one of these; empty: none required
   std::string fresh_cluster;             // UUID of the cluster if the store has none; empty: it stays without one

@@ -167,7 +167,7 @@ bool Registration::TakeName(const schedule::NodeAnnouncement& node) {
 }
 
 Node& Registration::Enter(SessionId session, const schedule::NodeAnnouncement& announcement) {
-  Node& node = state_->nodes.all()[announcement.name];
+  Node& node = state_->nodes.FindOrAdd(announcement.name).first;
   if (node.announcement.incarnation != announcement.incarnation) {
     // This daemon may have had the name before, and be a member of teams.
     for (const auto& [id, team] : state_->teams.all()) {

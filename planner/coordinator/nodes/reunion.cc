@@ -227,7 +227,7 @@ bool Reunion::AnyStaysAt(const Team& team, EpochId epoch) {
 
 void Reunion::DistrustStore(const std::string& shown_by) {
   state_->ids->LeaveStore();
-  for (auto& [name, node] : state_->nodes.all()) node.all_is_recorded = false;
+  state_->nodes.ForEach([](Node& node) { node.all_is_recorded = false; });
   COPSE_LOG(kWarning, "the store is a copy from before decisions that daemons know (node=", shown_by,
             ", term=", state_->ids->term(), ")");
 }
@@ -312,8 +312,7 @@ void Reunion::AbortForGood(const schedule::TeamNode& who, const schedule::Abort&
 
 Node& Reunion::NodeOfMember(const Team& team, uint32_t index) {
   const schedule::TeamNode& member = team.record.layout.nodes[index];
-  const auto [entry, is_new] = state_->nodes.all().try_emplace(member.name);
-  Node& node = entry->second;
+  const auto [node, is_new] = state_->nodes.FindOrAdd(member.name);
   if (is_new) {
     node.announcement.name = member.name;
     node.announcement.incarnation = member.incarnation;

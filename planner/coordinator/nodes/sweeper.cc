@@ -2,6 +2,7 @@
 #include "planner/coordinator/nodes/sweeper.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -50,17 +51,17 @@ void Sweeper::Run() {
   }
   reunion_->SettleUndecided();
   again |= reunion_->has_undecided();
-  for (auto it = state_->nodes.all().begin(); it != state_->nodes.all().end();) {
-    const Node& node = it->second;
-    const auto current = it++;
+  std::vector<std::string> forgotten;
+  for (const auto& [name, node] : state_->nodes.all()) {
     if (node.session != 0) continue;
     again = true;
-    if (!node.teams.empty() || state_->drains.Has(current->first)) continue;
+    if (!node.teams.empty() || state_->drains.Has(name)) continue;
     if (state_->Now() - node.away_since < state_->options.forget_nodes) continue;
-    COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(current->first), "node ", current->first, " is away for ",
+    COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(name), "node ", name, " is away for ",
                     absl::FormatDuration(state_->options.forget_nodes), ": it is forgotten");
-    state_->nodes.all().erase(current);
+    forgotten.push_back(name);
   }
+  for (const std::string& name : forgotten) state_->nodes.Erase(name);
   if (again) state_->sweep.Later();
 }
 

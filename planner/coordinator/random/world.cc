@@ -15,6 +15,7 @@ namespace copse::coordinator {
 World::World(uint64_t seed, WorldOptions options, Totals* totals) : prng(seed), options(options), totals(totals) {
   SetLogLevel(std::getenv("COORDINATOR_LOG") == nullptr ? LogLevel::kError : LogLevel::kInfo);
   plans_later = seed % 2 == 0;
+  if (seed % 7 == 1) coordinator_options.nodes_at_once = 1;
   commits_later = seed % 4 < 2;
   coordinator_options.team_formation_timeout = absl::Seconds(30);
   Elect();

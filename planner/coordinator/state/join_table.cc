@@ -20,10 +20,11 @@ std::string Claim(const Join& join) {
   return absl::StrCat("node ", join.node, " (request=", join.message.request, ")");
 }
 
-std::vector<Join> JoinsOf(const std::map<Rank, Join>& joins) {
+// Takes the joins, but leaves the numbers by which Erase finds them.
+std::vector<Join> JoinsOf(std::map<Rank, Join>& joins) {
   std::vector<Join> out;
   out.reserve(joins.size());
-  for (const auto& [rank, join] : joins) out.push_back(join);
+  for (auto& [rank, join] : joins) out.push_back(std::move(join));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "planner/coordinator/state/node_table.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace copse::coordinator {
@@ -16,18 +17,40 @@ void NodeTable::ForgetRequest(SessionId id, uint64_t request) {
 }
 
 const Node* NodeTable::Find(const std::string& name) const {
-  const auto it = nodes_.find(name);
-  return it == nodes_.end() ? nullptr : &it->second;
+  const auto it = index_.find(name);
+  return it == index_.end() ? nullptr : &it->second->second;
 }
 
 Node* NodeTable::Find(const std::string& name) {
-  const auto it = nodes_.find(name);
+  const auto it = index_.find(name);
+  return it == index_.end() ? nullptr : &it->second->second;
+}
+
+const Node* NodeTable::After(const std::string& name) const {
+  const auto known = index_.find(name);
+  const auto it = known == index_.end() ? nodes_.upper_bound(name) : std::next(known->second);
   return it == nodes_.end() ? nullptr : &it->second;
+}
+
+std::pair<Node&, bool> NodeTable::FindOrAdd(const std::string& name) {
+  const auto known = index_.find(name);
+  if (known != index_.end()) return {known->second->second, false};
+  const auto it = nodes_.try_emplace(name).first;
+  index_.emplace(it->first, it);
+  return {it->second, true};
+}
+
+void NodeTable::Erase(const std::string& name) {
+  const auto known = index_.find(name);
+  if (known == index_.end()) return;
+  const auto it = known->second;
+  index_.erase(known);  // its key is the node's
+  nodes_.erase(it);
 }
 
 Node* NodeTable::NodeOf(SessionId session) {
   const Session* entry = FindSession(session);
-  return entry == nullptr || entry->node.empty() ? nullptr : &nodes_.at(entry->node);
+  return entry == nullptr || entry->node.empty() ? nullptr : &At(entry->node);
 }
 
 const Node* NodeTable::Live(const schedule::TeamNode& member) const {
@@ -43,16 +66,16 @@ bool NodeTable::AllHave(absl::Span<const schedule::TeamNode> members, schedule::
   });
 }
 
-bool NodeTable::AskForAddresses(absl::Span<const schedule::TeamNode> members) {
-  bool any = false;
-  for (const schedule::TeamNode& member : members) {
-    if (const Node* live = Live(member); live == nullptr || !live->lacks_address()) continue;
-    any = true;
-    Node& node = At(member.name);
+std::vector<uint32_t> NodeTable::AskForAddresses(absl::Span<const schedule::TeamNode> members) {
+  std::vector<uint32_t> lacking;
+  for (uint32_t i = 0; i < members.size(); ++i) {
+    if (const Node* live = Live(members[i]); live == nullptr || !live->lacks_address()) continue;
+    lacking.push_back(i);
+    Node& node = At(members[i].name);
     if (std::exchange(node.asked_for_address, node.session) == node.session) continue;
     outbox_->Send(node.session, schedule::AddressQuery{});
   }
-  return any;
+  return lacking;
 }
 
 void NodeTable::SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message) {

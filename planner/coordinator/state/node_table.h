@@ -9,7 +9,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
@@ -74,19 +78,26 @@ class NodeTable {
 
   // --- Nodes, by name ---
   const std::map<std::string, Node>& all() const { return nodes_; }
-  std::map<std::string, Node>& all() { return nodes_; }
+  template <typename Function>
+  void ForEach(Function function) {  // of Node&
+    for (auto& [name, node] : nodes_) function(node);
+  }
+  // Returns the node, and whether it is new.
+  std::pair<Node&, bool> FindOrAdd(const std::string& name);
+  void Erase(const std::string& name);
   Node* Find(const std::string& name);
   const Node* Find(const std::string& name) const;
-  Node& At(const std::string& name) { return nodes_.at(name); }  // requires that it exists
-  const Node& At(const std::string& name) const { return nodes_.at(name); }
-  Node* NodeOf(SessionId session);  // null if it has not registered
+  Node& At(const std::string& name) { return index_.at(name)->second; }  // requires that it exists
+  const Node& At(const std::string& name) const { return index_.at(name)->second; }
+  const Node* After(const std::string& name) const;  // in order of names; null: there is none
+  Node* NodeOf(SessionId session);                   // null if it has not registered
   // Returns null unless this incarnation is connected.
   const Node* Live(const schedule::TeamNode& member) const;
   // Returns whether all are connected, and have the feature.
   bool AllHave(absl::Span<const schedule::TeamNode> members, schedule::Feature feature) const;
 
-  // Asks the daemons among them that lack an address for it, once; returns whether there are any.
-  bool AskForAddresses(absl::Span<const schedule::TeamNode> members);
+  // Asks the daemons among them that lack an address for it, once; returns their indices, in order.
+  std::vector<uint32_t> AskForAddresses(absl::Span<const schedule::TeamNode> members);
 
   void SendTo(const schedule::TeamNode& member, const schedule::ToDaemon& message);  // if it is connected
   // Records the machine of a member, or of all members, if it is connected.
@@ -97,6 +108,8 @@ class NodeTable {
   Outbox* const outbox_;
   std::map<SessionId, Session> sessions_;
   std::map<std::string, Node> nodes_;
+  // A large team's members are looked up one after the other, in one turn. The keys are those of `nodes_`.
+  absl::flat_hash_map<absl::string_view, std::map<std::string, Node>::iterator> index_;
 };
 
 }  // namespace copse::coordinator

@@ -161,13 +161,11 @@ void Outbox::Withdraw(const absl::Status& status) {
     if (const auto it = of_teams_.find(team); it != of_teams_.end() && it->second == item.number) of_teams_.erase(it);
     const bool drains = std::holds_alternative<PutDraining>(item.change);
     for (auto& [session, queue] : held_) {
-      queue.erase(std::remove_if(queue.begin(), queue.end(),
-                                 [&](const Held& held) {
-                                   if (held.after != item.number) return false;
-                                   const bool tells = drains && std::holds_alternative<schedule::Drain>(held.message);
-                                   return tells || (team != TeamId{0} && held.team == team);
-                                 }),
-                  queue.end());
+      queue.remove_if([&](const Held& held) {
+        if (held.after != item.number) return false;
+        const bool tells = drains && std::holds_alternative<schedule::Drain>(held.message);
+        return tells || (team != TeamId{0} && held.team == team);
+      });
     }
   }
   Release();
@@ -227,14 +225,15 @@ size_t Outbox::waiting_messages() const {
 
 void Outbox::Release() {
   // The members of a Prepare are sent it together, as soon as nothing before it waits.
+  size_t sent = 0;
   bool again = true;
-  while (again) {
+  while (again && sent < kReleasedAtOnce) {
     std::vector<std::pair<std::shared_ptr<const schedule::Prepare>, std::vector<PrepareMember>>> prepares;
-    for (auto it = held_.begin(); it != held_.end();) {
-      std::deque<Held>& queue = it->second;
-      while (!queue.empty() && queue.front().after <= stored_ && queue.front().shared == nullptr) {
+    for (auto it = held_.begin(); it != held_.end() && sent < kReleasedAtOnce;) {
+      std::list<Held>& queue = it->second;
+      for (; !queue.empty() && queue.front().after <= stored_ && queue.front().shared == nullptr; queue.pop_front()) {
         sink_->Send(it->first, queue.front().message);
-        queue.pop_front();
+        ++sent;
       }
       if (!queue.empty() && queue.front().after <= stored_) {
         const auto same = std::find_if(prepares.begin(), prepares.end(),
@@ -249,6 +248,15 @@ void Outbox::Release() {
     for (const auto& [prepare, members] : prepares) sink_->SendPrepare(members, *prepare);
     again = !prepares.empty();
   }
+  if (sent >= kReleasedAtOnce) ReleaseLater();
+}
+
+void Outbox::ReleaseLater() {
+  if (std::exchange(releases_later_, true)) return;
+  timers_->Set(clock_->Now(), [this] {
+    releases_later_ = false;
+    if (!is_deposed_) Release();
+  });
 }
 
 }  // namespace copse::coordinator

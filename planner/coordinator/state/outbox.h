@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +35,8 @@ namespace copse::coordinator {
 class Outbox {
  public:
   using Done = std::function<void(const absl::Status&)>;
+  // Of the messages that one change has held, about so many are sent in one turn.
+  static constexpr size_t kReleasedAtOnce = 1000;
 
   // All must outlive this object. `clock` and `timers` serve the attempts after a failure.
   Outbox(const Clock* clock, TimerQueue* timers, Store* store, SessionSink* sink);
@@ -89,6 +91,7 @@ class Outbox {
   uint64_t ChangeBefore(const schedule::ToDaemon& message) const;
   uint64_t LastOf(TeamId team) const;
   void Release();
+  void ReleaseLater();
 
   const Clock* const clock_;
   TimerQueue* const timers_;
@@ -103,7 +106,8 @@ class Outbox {
   uint64_t stored_ = 0;  // changes up to this one are stored or withdrawn
   uint64_t of_cluster_ = 0;
   std::map<TeamId, uint64_t> of_teams_;  // the last change of each team that has one which is not stored
-  std::map<SessionId, std::deque<Held>> held_;
+  std::map<SessionId, std::list<Held>> held_;
+  bool releases_later_ = false;  // a timer for it is set
   absl::Status error_;
   absl::Time fails_since_ = absl::InfiniteFuture();
   absl::Time complained_ = absl::InfinitePast();

@@ -108,6 +108,22 @@ TEST_F(OutboxTest, ASessionsMessagesStayInOrder) {
   EXPECT_THAT(Sent(), ElementsAre("1 commit 1", "1 commit 2"));
 }
 
+TEST_F(OutboxTest, ManyMessagesAreSentInSeveralTurns) {
+  constexpr size_t kCount = 2 * Outbox::kReleasedAtOnce + 1;
+  outbox.Record(Put(kTeam));
+  for (size_t i = 1; i <= kCount; ++i) outbox.Send(i, schedule::Commit{.team = kTeam});
+  store.End(absl::OkStatus());
+  EXPECT_EQ(Sent().size(), Outbox::kReleasedAtOnce);
+  EXPECT_EQ(timers.Next(), clock.Now());
+  outbox.Send(kCount, schedule::BreakTeam{.team = kTeam});
+  EXPECT_THAT(Sent(), IsEmpty()) << "it follows what its session has not been sent";
+  timers.Run(clock.Now());
+  const std::vector<std::string> rest = Sent();
+  ASSERT_EQ(rest.size(), kCount + 1 - Outbox::kReleasedAtOnce);
+  EXPECT_EQ(rest.back(), absl::StrCat(kCount, " break 1"));
+  EXPECT_EQ(outbox.waiting_messages(), 0u);
+}
+
 TEST_F(OutboxTest, WhatTellsOfTheClusterWaitsForItsChanges) {
   outbox.Record(PutTerm{7});
   outbox.Send(1, schedule::Registered{});

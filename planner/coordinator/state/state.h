@@ -16,6 +16,7 @@
 #include "planner/coordinator/interfaces/plan_maker.h"
 #include "planner/coordinator/interfaces/session_sink.h"
 #include "planner/coordinator/interfaces/store.h"
+#include "planner/coordinator/state/backlog.h"
 #include "planner/coordinator/state/cluster_identity.h"
 #include "planner/coordinator/state/drains.h"
 #include "planner/coordinator/state/ended_teams.h"
@@ -68,6 +69,7 @@ struct State {
   PlanMaker* const plan_maker;
   CoordinatorOptions options;
   TimerQueue timers;
+  Backlog backlog;
   Outbox outbox;
   NodeTable nodes;
   TeamTable teams;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,13 +30,15 @@ namespace copse::coordinator {
 // A Change is an epoch that is planned, and then prepared by the members, and that is not decided.
 struct Change {
   EpochId epoch{0};
-  bool is_told = false;   // false: its plans are being made, or daemons are asked for their addresses
-  bool is_quick = false;  // its plans are PlanMaker::QuickPlans', and may be better
+  bool is_told = false;        // false: its plans are being made, or daemons are asked for their addresses
+  std::set<uint32_t> lacking;  // members that were asked for their addresses, and have not told them
+  bool is_quick = false;       // its plans are PlanMaker::QuickPlans', and may be better
   std::vector<std::string> plans;
-  std::vector<Join> joins;                             // the joins that a first epoch answers; else empty
-  schedule::FailureReport last_failure;                // of the attempt before to form this derived team
-  absl::Time begun;                                    // of a first epoch
-  std::map<uint32_t, schedule::PrepareReply> replies;  // by node index
+  std::vector<Join> joins;                                 // the joins that a first epoch answers; else empty
+  schedule::FailureReport last_failure;                    // of the attempt before to form this derived team
+  absl::Time begun;                                        // of a first epoch
+  std::map<uint32_t, schedule::PrepareReply> replies;      // by node index
+  std::vector<std::vector<schedule::EdgeLabel>> outgoing;  // TeamRecord::outgoing, once all have accepted
   TimerId timer;
   std::function<void(const absl::Status&)> done;  // may be null
 };

@@ -46,31 +46,33 @@ bool Sends(const schedule::Plan& plan, uint32_t from, uint32_t to) {
                      [&](const schedule::ExchangeStep& step) { return step.send_to == to; });
 }
 
-// Sets `decided.outgoing` to the labels that the members have issued, and returns the failure if one is missing that
-// the plans need.
-std::optional<FailureReport> AssignLabels(const std::map<uint32_t, schedule::PrepareReply>& replies,
-                                          TeamRecord& decided) {
-  const uint32_t node_count = static_cast<uint32_t>(decided.layout.nodes.size());
-  decided.outgoing.assign(node_count, {});
-  std::vector<std::set<uint32_t>> may_send(node_count);
-  for (const auto& [member, reply] : replies) {
+// Sets `change.outgoing` to the labels that the members have issued, and returns the failure if one is missing that the
+// plans need.
+std::optional<FailureReport> AssignLabels(const schedule::TeamLayout& layout, Change& change) {
+  const uint32_t node_count = static_cast<uint32_t>(layout.nodes.size());
+  change.outgoing.assign(node_count, {});
+  for (const auto& [member, reply] : change.replies) {
     for (const schedule::EdgeLabel& label : reply.incoming) {
-      decided.outgoing[label.neighbor.value()].push_back({NodeIndex{member}, label.label});
-      may_send[label.neighbor.value()].insert(member);
+      change.outgoing[label.neighbor.value()].push_back({NodeIndex{member}, label.label});
     }
   }
-  for (const std::string& encoded : decided.plans) {
+  const auto may_send = [&change](uint32_t from, uint32_t to) {  // the labels are in order of their issuers
+    const std::vector<schedule::EdgeLabel>& labels = change.outgoing[from];
+    const auto it = std::lower_bound(labels.begin(), labels.end(), NodeIndex{to},
+                                     [](const schedule::EdgeLabel& a, NodeIndex b) { return a.neighbor < b; });
+    return it != labels.end() && it->neighbor == NodeIndex{to};
+  };
+  for (const std::string& encoded : change.plans) {
     const absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
     if (!plan.ok()) return schedule::ReportOf(plan.status());
     const auto neighbors = schedule::NeighborsByNode({&*plan, 1}, node_count);
     for (uint32_t from = 0; from < node_count; ++from) {
       for (const uint32_t to : neighbors[from]) {
-        if (may_send[from].count(to) != 0 || !Sends(*plan, from, to)) continue;
-        const std::string& silent = decided.layout.nodes[to].name;
-        return FailureReport{
-            Failure::kInternal,
-            absl::StrCat("node ", silent, " issued no label for node ", decided.layout.nodes[from].name),
-            FailureCause::kFault, silent};
+        if (may_send(from, to) || !Sends(*plan, from, to)) continue;
+        const std::string& silent = layout.nodes[to].name;
+        return FailureReport{Failure::kInternal,
+                             absl::StrCat("node ", silent, " issued no label for node ", layout.nodes[from].name),
+                             FailureCause::kFault, silent};
       }
     }
   }
@@ -126,21 +128,37 @@ void Epochs::StartFirstEpoch(schedule::TeamLayout layout, std::vector<Join> join
   change.joins = std::move(joins);
   change.last_failure = std::move(last_failure);
   change.begun = state_->Now();
-  std::optional<FirstPlans> first = state_->plan_maker->QuickPlans(team.record.layout);
-  change.is_quick = first.has_value() && first->may_be_better;
   team.change = std::move(change);
+  Step(team, &Epochs::MakeFirstPlans);
+}
+
+void Epochs::Step(Team& team, void (Epochs::*step)(Team&)) {
+  if (team.node_count() <= state_->options.nodes_at_once) return (this->*step)(team);
+  state_->backlog.Add([this, step, id = team.id(), epoch = team.change->epoch] {
+    if (Team* const current = Changing(id, epoch)) (this->*step)(*current);
+  });
+}
+
+Team* Epochs::Changing(TeamId id, EpochId epoch) {
+  Team* const team = state_->teams.Find(id);
+  return team != nullptr && team->change.has_value() && team->change->epoch == epoch ? team : nullptr;
+}
+
+void Epochs::MakeFirstPlans(Team& team) {
+  std::optional<FirstPlans> first = state_->plan_maker->QuickPlans(team.record.layout);
+  team.change->is_quick = first.has_value() && first->may_be_better;
   if (first.has_value()) {
     absl::StatusOr<std::vector<std::string>> plans = Encode(std::move(first->plans));
     if (!plans.ok()) return AbortChange(team, schedule::ReportOf(plans.status()));
     team.change->plans = *std::move(plans);
-    return SendPrepare(team);
+    return Step(team, &Epochs::SendPrepare);
   }
-  MakePlans(team.record.layout, PlanOptions{}, [this, id](absl::StatusOr<std::vector<std::string>> plans) {
+  MakePlans(team.record.layout, PlanOptions{}, [this, id = team.id()](absl::StatusOr<std::vector<std::string>> plans) {
     Team* planned = state_->teams.Find(id);
     if (planned == nullptr) return;  // it was aborted meanwhile
     if (!plans.ok()) return AbortChange(*planned, schedule::ReportOf(plans.status()));
     planned->change->plans = *std::move(plans);
-    SendPrepare(*planned);
+    Step(*planned, &Epochs::SendPrepare);
   });
 }
 
@@ -161,8 +179,15 @@ void Epochs::SendPrepare(Team& team) {
                                           : std::min(state_->options.prepare_timeout, state_->options.switch_timeout);
   team.change->timer =
       state_->timers.Set(state_->Now() + timeout, [this, id, timeout] { OnPrepareTimeout(id, timeout); });
-  const bool waits = team.node_count() > 1 && state_->nodes.AskForAddresses(team.record.layout.nodes);
-  if (!waits) SendPrepareNow(team);
+  AwaitAddresses(team);
+}
+
+void Epochs::AwaitAddresses(Team& team) {
+  if (team.node_count() > 1) {
+    const std::vector<uint32_t> lacking = state_->nodes.AskForAddresses(team.record.layout.nodes);
+    team.change->lacking.insert(lacking.begin(), lacking.end());
+  }
+  if (team.change->lacking.empty()) Step(team, &Epochs::SendPrepareNow);
 }
 
 void Epochs::OnAddress(const Node& node, const FailureReport& why) {
@@ -171,9 +196,11 @@ void Epochs::OnAddress(const Node& node, const FailureReport& why) {
     if (team == nullptr || !team->change.has_value() || team->change->is_told || team->change->plans.empty()) continue;
     if (why.failure != schedule::Failure::kNone) {
       AbortChange(*team, why);
-    } else if (!state_->nodes.AskForAddresses(team->record.layout.nodes)) {
-      SendPrepareNow(*team);
+      continue;
     }
+    const std::optional<uint32_t> member = team->MemberOf(node.announcement);
+    if (!member.has_value() || team->change->lacking.erase(*member) == 0) continue;
+    if (team->change->lacking.empty()) AwaitAddresses(*team);  // a member that has come back meanwhile may lack one
   }
 }
 
@@ -225,14 +252,11 @@ void Epochs::StartSwitch(Team& team, std::vector<std::string> plans, std::functi
   change.plans = std::move(plans);
   change.done = std::move(done);
   team.change = std::move(change);
-  const auto is_current = [this, id, epoch] {
-    const Team* changed = state_->teams.Find(id);
-    return changed != nullptr && changed->change.has_value() && changed->change->epoch == epoch;
-  };
-  state_->Record(team, [this, id, is_current](const absl::Status& stored) {
-    if (!stored.ok() && is_current()) AbortChange(*state_->teams.Find(id), NotRecorded(stored));
+  state_->Record(team, [this, id, epoch](const absl::Status& stored) {
+    Team* const changed = stored.ok() ? nullptr : Changing(id, epoch);
+    if (changed != nullptr) AbortChange(*changed, NotRecorded(stored));
   });
-  if (is_current()) SendPrepare(team);
+  if (Changing(id, epoch) != nullptr) Step(team, &Epochs::SendPrepare);
 }
 
 void Epochs::AbortChange(Team& team, const FailureReport& why, bool again) {
@@ -284,22 +308,28 @@ void Epochs::OnPrepareReply(Node& node, const schedule::PrepareReply& message) {
                                FailureCause::kFault, node.announcement.name});
   }
   team->change->replies.emplace(*member, message);
-  if (team->change->replies.size() == team->node_count()) Decide(*team);
+  if (team->change->replies.size() < team->node_count()) return;
+  state_->timers.Cancel(team->change->timer);
+  Step(*team, &Epochs::Label);
+}
+
+void Epochs::Label(Team& team) {
+  if (const std::optional<FailureReport> mistake = AssignLabels(team.record.layout, *team.change)) {
+    return AbortChange(team, *mistake);
+  }
+  Step(team, &Epochs::Decide);
 }
 
 void Epochs::Decide(Team& team) {
-  const Change& change = *team.change;
+  Change& change = *team.change;
   TeamRecord decided = team.record;
   decided.epoch = change.epoch;
   decided.plans = change.plans;
   decided.plan_ids.clear();
   decided.content.clear();
-  if (const std::optional<FailureReport> mistake = AssignLabels(change.replies, decided)) {
-    return AbortChange(team, *mistake);
-  }
+  decided.outgoing = std::move(change.outgoing);
   decided.first_call = FirstCallOf(team, change);
   state_->nodes.NoteMachines(decided);
-  state_->timers.Cancel(change.timer);
   team.settled = change.done;
   team.unstored = Unstored{std::exchange(team.record, std::move(decided)), *std::move(team.change)};
   team.change.reset();

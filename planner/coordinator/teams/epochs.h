@@ -58,8 +58,13 @@ class Epochs {
   void SettlePrepared(Team& team);
 
  private:
+  // Takes a step of the team's change, in a turn of its own if the team is large.
+  void Step(Team& team, void (Epochs::*step)(Team&));
+  Team* Changing(TeamId id, EpochId epoch);  // null: the team has another change by now, or none
+  void MakeFirstPlans(Team& team);
   // Requires a change that has plans. Sends it once all daemons have addresses.
   void SendPrepare(Team& team);
+  void AwaitAddresses(Team& team);
   void SendPrepareNow(Team& team);
   void OnPrepareTimeout(TeamId id, absl::Duration timeout);
   absl::StatusOr<std::vector<std::string>> Encode(std::vector<schedule::Plan> plans);  // with new ids
@@ -69,6 +74,7 @@ class Epochs {
   absl::StatusOr<TeamRecord> Decided(const Team& team) const;
   // Asks a member that has committed, if the planner was started again before any member had.
   void AskForPlans(Team& team, const Node& node);
+  void Label(Team& team);  // requires that all members have accepted; Decide follows
   void Decide(Team& team);
   void OnDecisionStored(Team& team);
   // Takes back the decision that the store has no room for.

@@ -159,7 +159,7 @@ void DaemonQueries::SendMeasure(PendingMeasure& measure) {
   const Node& active = state_->nodes.At(measure.from);
   const Node& passive = state_->nodes.At(measure.to);
   const schedule::TeamNode both[] = {peer(active), peer(passive)};
-  if (state_->nodes.AskForAddresses(both)) return;
+  if (!state_->nodes.AskForAddresses(both).empty()) return;
   measure.is_sent = true;
   schedule::MeasureQuery query = measure.query;
   query.peer = peer(active);
