@@ -47,7 +47,7 @@ void AdminLists::FillTeamFor(const rpc::Principal& who, const coordinator::TeamI
 
 void AdminLists::FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) const {
   FillNode(info, row);
-  const absl::Time ends = instruments_->CertificateEnds(info.announcement.name);
+  const absl::Time ends = instruments_->CertificateEnds(info.announcement->name);
   if (ends != absl::InfiniteFuture()) row->set_certificate_ends_s(absl::ToDoubleSeconds(ends - absl::Now()));
   if (has_private_data_ && who.role < rpc::Role::kOperator) row->clear_incarnation();
 }
@@ -60,7 +60,7 @@ RowWork<v1::ListNodesReply> AdminLists::NodeRows(const v1::ListNodesRequest& req
     begin([this, selector, who, last = std::string()](v1::ListNodesReply* reply) mutable -> size_t {
       const std::optional<coordinator::NodeInfo> info = coordinator_->view().NodeAfter(last);
       if (!info.has_value()) return 0;
-      last = info->announcement.name;
+      last = info->announcement->name;
       if (!(*selector)->HasNode(last) || !(*selector)->HasState(info->state)) return 1;
       v1::NodeRow* const row = reply->add_nodes();
       FillNodeFor(who, *info, row);
@@ -138,6 +138,51 @@ void AdminLists::FillMeasured(const schedule::TeamLayout& layout, const schedule
   measures_->Fill(calls, *call, row);
 }
 
+// A PlanListing is how far a list of plans is.
+struct AdminLists::PlanListing {
+  std::function<bool(const schedule::TeamLayout&)> selects;
+  std::shared_ptr<const MeasuredCalls> calls;
+  bool without_edges = false;
+  PlanId last{0};
+  TeamId team{0};            // of the last row
+  bool is_measured = false;  // `calls` has some of that team's nodes
+  int paths = 0, prices = 0;
+  PlanRowEncoder encoder = {};
+};
+
+size_t AdminLists::AddPlanRow(PlanListing* listing, v1::ListPlansReply* reply) const {
+  const auto listed = coordinator_->view().PlanAfter(listing->last, listing->selects);
+  if (!listed.has_value()) return 0;
+  listing->last = listed->id;
+  const schedule::TeamLayout& layout = *listed->layout;
+  if (listed->encoded == nullptr) {
+    v1::PlanRow row;
+    FillUnknownPlan(*listed, &row);
+    return AddEncodedRow(row.SerializeAsString(), v1::ListPlansReply::kPlansFieldNumber, reply);
+  }
+  const PlanShape* const shape = listing->encoder.ShapeOf(*listed->encoded);
+  if (shape == nullptr) return 1;
+  if (std::exchange(listing->team, layout.id) != layout.id) listing->is_measured = listing->calls->Has(layout);
+  // A critical path costs a prediction: a list includes it only where that is fast.
+  absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
+  if (!listing->without_edges && shape->plan.node_count <= kListedPathNodesMax && ++listing->paths <= kListedPathsMax) {
+    path = plan_maker_->CriticalPath(layout, shape->plan);
+  }
+  std::string encoded;
+  if (!listing->is_measured && (!path.ok() || path->empty())) {
+    encoded = PlanRowEncoder::RowOf(*listed, *shape);
+  } else {
+    v1::PlanRow row;
+    FillPlan(*listed, shape->plan, path.ok() ? *path : std::vector<std::string>(), &row);
+    const bool is_priced = PlanMeasures::IsPricedAtOnce(layout) && listing->prices < kListedPricesMax;
+    FillMeasured(layout, shape->plan, *listing->calls, is_priced, &row);
+    if (is_priced && row.has_measured()) ++listing->prices;
+    encoded = row.SerializeAsString();
+  }
+  if (!listing->without_edges) listing->encoder.AppendEdges(layout, *shape, &encoded);
+  return AddEncodedRow(std::move(encoded), v1::ListPlansReply::kPlansFieldNumber, reply);
+}
+
 RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& request) {
   const auto selector = Shared(RowSelector::Create(request.selector(), {.owner = true}));
   return [this, team = TeamId(request.team()), measured = request.measured(), without_edges = request.without_edges(),
@@ -148,33 +193,8 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
       return (team == TeamId(0) || IsOf(layout, team)) && (*selector)->HasTeam(layout);
     };
     const auto list = [=, this](const std::shared_ptr<const MeasuredCalls>& calls) {
-      begin([=, this, last = PlanId(0), paths = 0, prices = 0,
-             encoder = std::make_shared<PlanRowEncoder>()](v1::ListPlansReply* reply) mutable -> size_t {
-        const auto listed = coordinator_->view().PlanAfter(last, selects);
-        if (!listed.has_value()) return 0;
-        last = listed->id;
-        const schedule::TeamLayout& layout = *listed->layout;
-        if (listed->encoded == nullptr) {
-          v1::PlanRow row;
-          FillUnknownPlan(*listed, &row);
-          return AddEncodedRow(row.SerializeAsString(), v1::ListPlansReply::kPlansFieldNumber, reply);
-        }
-        const PlanShape* const shape = encoder->ShapeOf(*listed->encoded);
-        if (shape == nullptr) return 1;
-        // A critical path costs a prediction: a list includes it only where that is fast.
-        absl::StatusOr<std::vector<std::string>> path = std::vector<std::string>();
-        if (!without_edges && shape->plan.node_count <= kListedPathNodesMax && ++paths <= kListedPathsMax) {
-          path = plan_maker_->CriticalPath(layout, shape->plan);
-        }
-        v1::PlanRow row;
-        FillPlan(*listed, shape->plan, path.ok() ? *path : std::vector<std::string>(), &row);
-        const bool is_priced = PlanMeasures::IsPricedAtOnce(layout) && prices < kListedPricesMax;
-        FillMeasured(layout, shape->plan, *calls, is_priced, &row);
-        if (is_priced && row.has_measured()) ++prices;
-        std::string encoded = row.SerializeAsString();
-        if (!without_edges) encoder->AppendEdges(layout, *shape, &encoded);
-        return AddEncodedRow(std::move(encoded), v1::ListPlansReply::kPlansFieldNumber, reply);
-      });
+      const auto listing = std::make_shared<PlanListing>(PlanListing{selects, calls, without_edges});
+      begin([this, listing](v1::ListPlansReply* reply) { return AddPlanRow(listing.get(), reply); });
     };
     std::set<std::string> nodes;
     if (measured) nodes = SomeNodesOf(selects);

@@ -50,6 +50,8 @@ class AdminLists {
   void FillNodeFor(const rpc::Principal& who, const coordinator::NodeInfo& info, v1::NodeRow* row) const;
 
  private:
+  struct PlanListing;
+  size_t AddPlanRow(PlanListing* listing, v1::ListPlansReply* reply) const;  // as a RowSource
   // Adds what calls of the plan took, and the prediction of a call of that size, if that is wanted in addition.
   void FillMeasured(const schedule::TeamLayout& layout, const schedule::Plan& plan, const MeasuredCalls& calls,
                     bool is_priced, v1::PlanRow* row) const;

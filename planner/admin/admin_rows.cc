@@ -25,22 +25,22 @@ double BitsPerSecond(int64_t bytes_per_s) { return 8 * static_cast<double>(bytes
 
 std::set<std::string> NamesOf(const std::vector<coordinator::NodeInfo>& nodes) {
   std::set<std::string> names;
-  for (const coordinator::NodeInfo& node : nodes) names.insert(node.announcement.name);
+  for (const coordinator::NodeInfo& node : nodes) names.insert(node.announcement->name);
   return names;
 }
 
 }  // namespace
 
 void FillNode(const coordinator::NodeInfo& info, v1::NodeRow* row) {
-  row->set_name(rpc::ToUtf8(info.announcement.name));
+  row->set_name(rpc::ToUtf8(info.announcement->name));
   row->set_state(info.state);
-  row->set_incarnation(info.announcement.incarnation.value());
-  row->set_address(rpc::ToUtf8(info.announcement.admin_address));
-  row->set_version(rpc::ToUtf8(info.announcement.version));
+  row->set_incarnation(info.announcement->incarnation.value());
+  row->set_address(rpc::ToUtf8(info.announcement->admin_address));
+  row->set_version(rpc::ToUtf8(info.announcement->version));
   row->set_ranks(info.ranks);
   row->set_last_seen_s(info.last_seen_s);
-  row->set_cores(info.announcement.cores);
-  row->set_memory_limit_bytes(info.announcement.memory_limit_bytes);
+  row->set_cores(info.announcement->cores);
+  row->set_memory_limit_bytes(info.announcement->memory_limit_bytes);
   row->set_connected(info.connected);
   row->set_why(rpc::ToUtf8(info.why));
 }
@@ -265,7 +265,7 @@ void AddRegistrationNotes(const topology::Topology& topology, const std::vector<
   const std::set<std::string> names = NamesOf(registered);
   std::vector<std::string> unknown, absent;
   for (const coordinator::NodeInfo& node : registered) {
-    if (!topology.FindNode(node.announcement.name)) unknown.push_back(node.announcement.name);
+    if (!topology.FindNode(node.announcement->name)) unknown.push_back(node.announcement->name);
   }
   for (const topology::Node& node : topology.nodes()) {
     if (!names.contains(node.name)) absent.push_back(node.name);

@@ -94,7 +94,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         return absl::OkStatus();
       }
       ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->view().FindNode(request->node()));
-      reply->set_version(rpc::ToUtf8(node.announcement.version));
+      reply->set_version(rpc::ToUtf8(node.announcement->version));
       const absl::Time asked = absl::Now();
       coordinator_->queries().QueryStatus(
           {request->node()}, kStatusTimeout, [=, name = request->node()](const coordinator::StatusAnswer& answer) {
@@ -115,8 +115,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
       if (!request->node().empty()) {
         ASSIGN_OR_RETURN(const coordinator::NodeInfo node, coordinator_->view().FindNode(request->node()));
         reply->set_program("copsed");
-        reply->set_version(rpc::ToUtf8(node.announcement.version));
-        formats = node.announcement.formats;
+        reply->set_version(rpc::ToUtf8(node.announcement->version));
+        formats = node.announcement->formats;
       }
       reply->set_ok(true);
       reply->set_ring(formats.ring);
@@ -296,7 +296,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     return calls_.Answer(context, "ShowTopology", [this, reply]() -> absl::Status {
       const std::vector<coordinator::NodeInfo> nodes = coordinator_->view().Nodes();
       std::vector<std::string> names;
-      for (const coordinator::NodeInfo& node : nodes) names.push_back(node.announcement.name);
+      for (const coordinator::NodeInfo& node : nodes) names.push_back(node.announcement->name);
       reply->set_is_default(!plan_maker_->topology().has_value());
       if (names.empty() && reply->is_default()) return absl::OkStatus();
       ASSIGN_OR_RETURN(const ClusterTopologies::Shared topology, plan_maker_->TopologyWith(names));
@@ -475,7 +475,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         query.last_ns = last_ns >= 0 && last_ns < 9e18 ? static_cast<int64_t>(last_ns) : -1;
       }
       reply->set_node(request->node());
-      reply->set_incarnation(info.announcement.incarnation.value());
+      reply->set_incarnation(info.announcement->incarnation.value());
       coordinator_->queries().QueryTrace(request->node(), query, StatusTimeout(request->timeout_s()),
                                          [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
                                            if (answer.ok()) FillTrace(*answer, reply);

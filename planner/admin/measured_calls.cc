@@ -58,6 +58,13 @@ uint32_t MeasuredCalls::clients() const {
   return clients;
 }
 
+bool MeasuredCalls::Has(const schedule::TeamLayout& layout) const {
+  return std::any_of(layout.nodes.begin(), layout.nodes.end(), [this](const schedule::TeamNode& node) {
+    const auto found = nodes_.find(node.name);
+    return found != nodes_.end() && !found->second.latencies.empty();
+  });
+}
+
 std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const {
   const uint32_t ranks = layout.shape.size();
   std::map<SizeClassKey, uint64_t> counts;

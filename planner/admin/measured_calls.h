@@ -35,6 +35,8 @@ class MeasuredCalls {
  public:
   // `status` has latencies.
   void Add(const schedule::DaemonStatus& status);
+  // Returns whether a node of the team has measured any calls.
+  bool Has(const schedule::TeamLayout& layout) const;
   // Returns what calls took at the node of the team where they took longest, of the size class with the most calls of
   // those that `plan` of the team serves; nullopt: there were none.
   std::optional<MeasuredCall> Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const;

@@ -49,7 +49,7 @@ Surroundings PlanMeasures::SurroundingsOf(const MeasuredCalls& calls, const Meas
     if (around.links.starts_with(kMeasuredSource)) around.links.clear();
   }
   const auto node = coordinator_->view().FindNode(call.node);
-  if (node.ok()) around.cores = node->announcement.cores;
+  if (node.ok()) around.cores = node->announcement->cores;
   // The daemons of a planner that listens on loopback share this machine's cores.
   if (const uint32_t shared = plan_maker_->model().shared_cores; shared > 0) {
     around.cores = shared;

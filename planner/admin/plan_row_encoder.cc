@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/admin/plan_row_encoder.h"
 
+#include "planner/admin/admin_rows.h"
 #include "planner/structure.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "rpc/text.h"
@@ -10,13 +11,27 @@ namespace {
 
 // The wire type of strings and messages.
 constexpr int kLengthDelimited = 2;
+constexpr size_t kNumberBytesMax = 11;  // a tag of one byte, and the longest number
 
-void AppendVarint(uint32_t value, std::string* out) {
+void AppendVarint(uint64_t value, std::string* out) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
   out->push_back(static_cast<char>(value));
 }
 
 void AppendTag(int field, std::string* out) { AppendVarint(static_cast<uint32_t>(field) << 3 | kLengthDelimited, out); }
+
+void AppendNumber(int field, uint64_t value, std::string* out) {
+  AppendVarint(static_cast<uint32_t>(field) << 3, out);
+  AppendVarint(value, out);
+}
+
+// Returns the row of a plan that has no ids.
+std::string CommonRow(const schedule::Plan& plan) {
+  const schedule::TeamLayout nobody;
+  v1::PlanRow row;
+  FillPlan({.layout = &nobody}, plan, {}, &row);
+  return row.SerializeAsString();
+}
 
 // Returns the nodes' names as encoded fields `field`.
 std::vector<std::string> EncodedNames(const std::vector<schedule::TeamNode>& nodes, int field) {
@@ -47,7 +62,17 @@ const PlanShape* PlanRowEncoder::ShapeOf(const std::string& encoded) {
   kept_bytes_ += content.size();
   PlanShape shape{.edges = PlanEdges(*plan)};
   shape.plan = *std::move(plan);
+  shape.row = CommonRow(shape.plan);
   return &shapes_.emplace(std::move(content), std::move(shape)).first->second;
+}
+
+std::string PlanRowEncoder::RowOf(const coordinator::ListedPlan& listed, const PlanShape& shape) {
+  std::string row;
+  row.reserve(shape.row.size() + 3 * kNumberBytesMax);
+  AppendNumber(v1::PlanRow::kIdFieldNumber, listed.id.value(), &row);
+  AppendNumber(v1::PlanRow::kTeamFieldNumber, ShownTeam(*listed.layout).value(), &row);
+  AppendNumber(v1::PlanRow::kEpochFieldNumber, listed.epoch.value(), &row);
+  return row += shape.row;
 }
 
 // A message for each edge would cost more than all the rest of a list.

@@ -12,15 +12,18 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "planner/coordinator/views/cluster_view.h"
 #include "protocol/control.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {
 
-// A PlanShape is a plan that several teams can have, each with ids of its own, and its edges.
+// A PlanShape is a plan that several teams can have, each with ids of its own, its edges, and the part of its
+// v1::PlanRow that does not depend on the team, encoded.
 struct PlanShape {
   schedule::Plan plan;
   std::vector<std::pair<uint32_t, uint32_t>> edges;
+  std::string row;
 };
 
 // A PlanRowEncoder encodes plans of many teams as rows. Teams that are connected alike have plans alike: these are
@@ -32,6 +35,8 @@ class PlanRowEncoder {
 
   // Returns what the plan has in common with others; null if it cannot be read. Valid until the next call.
   const PlanShape* ShapeOf(const std::string& encoded);
+  // Returns the encoded v1::PlanRow of FillPlan, without edges and critical path.
+  static std::string RowOf(const coordinator::ListedPlan& listed, const PlanShape& shape);
   // Appends the edges of a plan with this shape to its encoded v1::PlanRow.
   void AppendEdges(const schedule::TeamLayout& layout, const PlanShape& shape, std::string* row);
   size_t kept_bytes() const { return kept_bytes_; }

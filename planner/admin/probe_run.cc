@@ -92,8 +92,8 @@ absl::StatusOr<ProbeOptions> ProbeRun::ReadOptions(const v1::ProbeTopologyReques
   }
   std::vector<std::string> all;
   for (const coordinator::NodeInfo& info : coordinator_->view().Nodes()) {
-    all.push_back(info.announcement.name);
-    if (request.nodes().empty() && info.connected) options.nodes.push_back(info.announcement.name);
+    all.push_back(info.announcement->name);
+    if (request.nodes().empty() && info.connected) options.nodes.push_back(info.announcement->name);
   }
   const bool has_topology = plan_maker_->topology().has_value();
   if (!request.tree().empty() && request.tree() != "known" && request.tree() != "find") {

@@ -193,7 +193,7 @@ TEST_F(TwoNodesTest, ListsCanBeReadRowByRow) {
   coordinator->OnMessage(1, join);
   std::vector<std::string> nodes;
   for (auto node = coordinator->view().NodeAfter(""); node; node = coordinator->view().NodeAfter(nodes.back())) {
-    nodes.push_back(node->announcement.name);
+    nodes.push_back(node->announcement->name);
   }
   EXPECT_EQ(nodes, (std::vector<std::string>{"n1", "n2"}));
   std::vector<TeamInfo> teams;

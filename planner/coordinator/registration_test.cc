@@ -21,7 +21,7 @@ TEST_F(CoordinatorTest, RegistersANode) {
   const auto nodes = coordinator->view().Nodes();
   ASSERT_EQ(nodes.size(), 1u);
   EXPECT_EQ(nodes[0].state, "ready");
-  EXPECT_EQ(nodes[0].announcement.name, "n1");
+  EXPECT_EQ(nodes[0].announcement->name, "n1");
   EXPECT_TRUE(nodes[0].connected);
 }
 

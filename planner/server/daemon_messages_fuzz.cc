@@ -125,7 +125,7 @@ class Target : public coordinator::SessionSink {
     for (const coordinator::NodeInfo& node : coordinator_->view().Nodes()) {
       v1::NodeRow row;
       planner::FillNode(node, &row);
-      (void)coordinator_->view().FindNode(node.announcement.name).ok();
+      (void)coordinator_->view().FindNode(node.announcement->name).ok();
     }
     for (const coordinator::PlanInfo& plan : coordinator_->view().Plans()) {
       v1::PlanRow row;
@@ -146,8 +146,9 @@ class Target : public coordinator::SessionSink {
       }
     });
     for (const coordinator::NodeInfo& node : coordinator_->view().Nodes()) {
-      coordinator_->SetDraining(node.announcement.name, "why", [](const absl::Status&) {});
-      (void)coordinator_->RemoveNode(node.announcement.name).ok();
+      const std::string name = node.announcement->name;
+      coordinator_->SetDraining(name, "why", [](const absl::Status&) {});
+      (void)coordinator_->RemoveNode(name).ok();
     }
     Pass(absl::Hours(3));
   }

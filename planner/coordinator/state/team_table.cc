@@ -42,9 +42,15 @@ const Team* TeamTable::Find(TeamId id) const {
 
 void TeamTable::IndexPlans(Team& team) {
   ForgetPlans(team);
-  for (const PlanId plan : PlanIdsOf(team.record)) {
-    if (of_plans_.emplace(plan, team.id()).second) team.plan_ids.push_back(plan);
+  const auto index = [this, &team](PlanId plan, size_t place) {
+    if (of_plans_.emplace(plan, PlanPlace{&team, place}).second) team.plan_ids.push_back(plan);
+  };
+  const std::vector<std::string>& plans = team.record.plans;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].size() >= schedule::kEncodedIdEnd) index(schedule::PlanIdIn(plans[i]), i);
   }
+  if (!plans.empty()) return;
+  for (const PlanId plan : team.record.plan_ids) index(plan, 0);
 }
 
 void TeamTable::ForgetPlans(Team& team) {

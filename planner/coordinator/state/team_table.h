@@ -78,6 +78,12 @@ struct Team {
   bool MayBeForming(uint32_t member) const { return !durable() && record.outgoing.empty() && !members[member].known; }
 };
 
+// A PlanPlace is where a plan is, while the team has it: `plans[index]` of the team's record, unless that has only ids.
+struct PlanPlace {
+  const Team* team = nullptr;
+  size_t index = 0;
+};
+
 // A TeamTable has the plans of its teams indexed that may be shown: the planner's own, and those that daemons brought
 // back once they are verified; also those of which only the ids are known. Pointers stay valid until the team is
 // erased. Thread-compatible.
@@ -101,7 +107,7 @@ class TeamTable {
   // Verifies the plans that a daemon reports for a team, one plan at each timer, so that other work runs in between,
   // and indexes them.
   void VerifyLater(TeamId id);
-  const std::map<PlanId, TeamId>& of_plans() const { return of_plans_; }
+  const std::map<PlanId, PlanPlace>& of_plans() const { return of_plans_; }
 
  private:
   void VerifyNext(TeamId id);
@@ -109,7 +115,7 @@ class TeamTable {
   const Clock* const clock_;
   TimerQueue* const timers_;
   std::map<TeamId, Team> teams_;
-  std::map<PlanId, TeamId> of_plans_;
+  std::map<PlanId, PlanPlace> of_plans_;
 };
 
 }  // namespace copse::coordinator

@@ -21,7 +21,7 @@ const char* StateOf(const State& state, const Node& node) {
 
 NodeInfo InfoOf(const State& state, const Node& node) {
   NodeInfo info;
-  info.announcement = node.announcement;
+  info.announcement = &node.announcement;
   info.connected = node.session != 0;
   info.state = StateOf(state, node);
   if (const std::string* why = state.drains.Find(node.announcement.name)) info.why = *why;
@@ -79,6 +79,14 @@ std::vector<PlanInfo> PlansOf(const Team& team) {
   return out;
 }
 
+// Returns nullopt if the team has the plan no more.
+std::optional<ListedPlan> Listed(PlanId id, const PlanPlace& place) {
+  const TeamRecord& record = place.team->record;
+  if (record.plans.empty()) return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout};
+  if (place.index >= record.plans.size() || schedule::PlanIdIn(record.plans[place.index]) != id) return std::nullopt;
+  return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout, .encoded = &record.plans[place.index]};
+}
+
 // Returns what is known of better plans for the team, as lines; "" if none are looked for.
 std::string DescribeBetterPlans(const Team& team) {
   if (!team.quick.has_value()) return "";
@@ -105,9 +113,9 @@ std::vector<NodeInfo> ClusterView::Nodes() const {
 }
 
 std::optional<NodeInfo> ClusterView::NodeAfter(const std::string& name) const {
-  const auto it = state_->nodes.all().upper_bound(name);
-  if (it == state_->nodes.all().end()) return std::nullopt;
-  return InfoOf(*state_, it->second);
+  const Node* const node = state_->nodes.After(name);
+  if (node == nullptr) return std::nullopt;
+  return InfoOf(*state_, *node);
 }
 
 std::vector<ReportInfo> ClusterView::Reports() const {
@@ -212,8 +220,8 @@ std::vector<schedule::Plan> ClusterView::PlansOfTeam(TeamId id) const {
 std::optional<ListedPlan> ClusterView::PlanAfter(PlanId last,
                                                  const std::function<bool(const schedule::TeamLayout&)>& wanted) const {
   for (auto it = state_->teams.of_plans().upper_bound(last); it != state_->teams.of_plans().end(); ++it) {
-    if (!wanted(state_->teams.At(it->second).record.layout)) continue;
-    if (const std::optional<ListedPlan> plan = ListPlan(it->first)) return plan;
+    if (!wanted(it->second.team->record.layout)) continue;
+    if (const std::optional<ListedPlan> plan = Listed(it->first, it->second)) return plan;
   }
   return std::nullopt;
 }
@@ -231,15 +239,8 @@ absl::StatusOr<PlanInfo> ClusterView::FindPlan(PlanId id) const {
 }
 
 std::optional<ListedPlan> ClusterView::ListPlan(PlanId id) const {
-  const auto team = state_->teams.of_plans().find(id);
-  if (team == state_->teams.of_plans().end()) return std::nullopt;
-  const TeamRecord& record = state_->teams.At(team->second).record;
-  if (record.plans.empty()) return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout};
-  for (const std::string& encoded : record.plans) {
-    if (encoded.size() < schedule::kEncodedIdEnd || schedule::PlanIdIn(encoded) != id) continue;
-    return ListedPlan{.id = id, .epoch = record.epoch, .layout = &record.layout, .encoded = &encoded};
-  }
-  return std::nullopt;
+  const auto plan = state_->teams.of_plans().find(id);
+  return plan == state_->teams.of_plans().end() ? std::nullopt : Listed(id, plan->second);
 }
 
 void ClusterView::Explain(PlanId id, PlanMaker::Bytes bytes, PlanMaker::ExplainDone done) const {
@@ -247,9 +248,9 @@ void ClusterView::Explain(PlanId id, PlanMaker::Bytes bytes, PlanMaker::ExplainD
   if (!info.ok()) return done(info.status());
   state_->plan_maker->ExplainLater(
       info->layout, info->plan, bytes, [this, id, done = std::move(done)](absl::StatusOr<PlanExplanation> explanation) {
-        const auto team = state_->teams.of_plans().find(id);  // it may have ended meanwhile
-        if (explanation.ok() && team != state_->teams.of_plans().end()) {
-          absl::StrAppend(&explanation->text, DescribeBetterPlans(state_->teams.At(team->second)));
+        const auto place = state_->teams.of_plans().find(id);  // its team may have ended meanwhile
+        if (explanation.ok() && place != state_->teams.of_plans().end()) {
+          absl::StrAppend(&explanation->text, DescribeBetterPlans(*place->second.team));
         }
         done(std::move(explanation));
       });

@@ -26,8 +26,9 @@
 
 namespace copse::coordinator {
 
+// NodeInfo describes a node. The pointer is valid until the next event.
 struct NodeInfo {
-  schedule::NodeAnnouncement announcement;
+  const schedule::NodeAnnouncement* announcement = nullptr;
   // It is "ready"; "draining": the node takes no new teams; "away": it has no stream, but its teams may continue;
   // "lost": it has no stream, and other nodes report that its daemon is gone or cut off.
   std::string state;
