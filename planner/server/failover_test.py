@@ -184,6 +184,7 @@ class Failover(unittest.TestCase):
         self.assertEqual(self.cluster.leader(), leader)
 
     def test_a_standby_names_the_leader_and_refuses(self):
+        until("all planners", lambda: len(self.cluster.roles()) == 3)
         leader = self.cluster.leader()
         for address in self.planners:
             status = self.cluster.copsectl(address, "planner", "status")
