@@ -35,7 +35,7 @@ namespace copse::coordinator {
 class Outbox {
  public:
   using Done = std::function<void(const absl::Status&)>;
-  // Of the messages that one change has held, about so many are sent in one turn.
+  // About so many of the messages that one change has held are sent in one turn.
   static constexpr size_t kReleasedAtOnce = 1000;
 
   // All must outlive this object. `clock` and `timers` serve the attempts after a failure.
