@@ -29,7 +29,8 @@ struct Options {
   std::string folder;
   // The file to which a benchmark with rounds appends them, and whose rounds count; empty: none.
   std::string ledger;
-  std::string only;  // cells whose label (LabelOf) has one of these texts, with `|` between them; empty: all
+  std::string store;  // of control-swarm's planner: "etcd"; empty: a file
+  std::string only;   // cells whose label (LabelOf) has one of these texts, with `|` between them; empty: all
 };
 
 // Returns a label such as "latency 8x1 allreduce 48 B, idle".

@@ -13,6 +13,7 @@
 #include "CLI/App.hpp"
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "CLI/Validators.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -64,6 +65,8 @@ void Define(const std::map<std::string, std::string>& summaries, Arguments* argu
       ->capture_default_str();
   app->add_option("--ledger", options.ledger,
                   "of failover: a file of rounds, to which a run adds those that are missing");
+  app->add_option("--store", options.store, "of control-swarm: etcd, which then runs beside its planner")
+      ->check(CLI::IsMember({"etcd"}));
   app->add_option("--folder", options.folder)->group("");
   app->add_option("--commit", arguments->commit)->group("");
   app->footer(

@@ -19,7 +19,9 @@
 #include "bench/benchmarks.h"
 #include "bench/measures/line_field.h"
 #include "bench/measures/process_usage.h"
+#include "planner/etcd/testing/etcd_cluster.h"
 #include "proto/copse/v1/admin.pb.h"
+#include "testbed/netns/test_network.h"
 #include "testbed/processes/admin_client.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
@@ -32,19 +34,32 @@ namespace {
 // The swarm's own time-outs are shorter.
 constexpr absl::Duration kPatience = absl::Seconds(100);
 
-// A planner with one real daemon on one core, and the swarm on another.
+// The node at which the swarm is that can be cut off.
+constexpr uint32_t kSwarmNode = 1;
+
+// A planner with one real daemon on one core, and the swarm on another. A swarm that can be cut off has a network
+// namespace of its own, with a real daemon beside it.
 class Swarm {
  public:
-  explicit Swarm(const Options& options) : cluster_({.parent = options.folder}) {}
+  explicit Swarm(const Options& options) : options_(options) {}
 
-  absl::Status Start(uint32_t nodes) {
-    RETURN_IF_ERROR(cluster_.Start({.nodes = 1}));
+  absl::Status Start(uint32_t nodes, bool can_be_cut = false) {
+    procs::ProcessClusterOptions with = {.parent = options_.folder};
+    if (can_be_cut) {
+      with.network.emplace();
+    } else if (options_.store == "etcd") {
+      ASSIGN_OR_RETURN(etcd_, planner::testing::EtcdCluster::Start());
+      with.planner_settings["store"] = absl::StrCat("etcd://", etcd_->endpoints().front(), "/copse");
+    }
+    cluster_ = std::make_unique<procs::ProcessCluster>(std::move(with));
+    RETURN_IF_ERROR(cluster_->Start({.nodes = can_be_cut ? kSwarmNode + 1 : 1}));
     RETURN_IF_ERROR(PinPlanner());
     ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/control/control_swarm"));
-    ASSIGN_OR_RETURN(
-        swarm_, procs::ChildProcess::Start({.arguments = {program, cluster_.planner_address(), absl::StrCat(nodes)},
-                                            .stdin_pipe = true,
-                                            .stdout_pipe = true}));
+    std::vector<std::string> command;
+    if (can_be_cut) command = cluster_->network()->Enter(kSwarmNode);
+    command.insert(command.end(), {program, cluster_->planner_address(), absl::StrCat(nodes)});
+    ASSIGN_OR_RETURN(swarm_,
+                     procs::ChildProcess::Start({.arguments = command, .stdin_pipe = true, .stdout_pipe = true}));
     if (std::thread::hardware_concurrency() > 1) RETURN_IF_ERROR(PinProcess(swarm_->pid(), 1));
     return absl::OkStatus();
   }
@@ -56,7 +71,7 @@ class Swarm {
   // Runs a verb of copsectl, beside the swarm.
   absl::Status RunVerb(const std::string& verb) {
     std::vector<std::string> arguments = {procs::FindProgram("cli/ctl/copsectl").value(), "-e",
-                                          cluster_.planner_address(), "--timeout", "60"};
+                                          cluster_->planner_address(), "--timeout", "60"};
     for (const auto word : absl::StrSplit(verb, ' ')) arguments.emplace_back(word);
     ASSIGN_OR_RETURN(const std::unique_ptr<procs::ChildProcess> program,
                      procs::ChildProcess::Start({.arguments = arguments, .log_file = "/dev/null"}));
@@ -66,26 +81,27 @@ class Swarm {
     return absl::InternalError(absl::StrCat("copsectl ", verb, ": ", program->DescribeEnd()));
   }
   absl::Status RestartPlanner() {
-    cluster_.KillPlanner();
+    cluster_->KillPlanner();
     turns_.clear();
-    RETURN_IF_ERROR(cluster_.RestartPlanner());
+    RETURN_IF_ERROR(cluster_->RestartPlanner());
     return PinPlanner();
   }
-  void StopPlanner() { cluster_.StopPlanner(); }
-  void ContinuePlanner() { cluster_.ContinuePlanner(); }
-  const procs::AdminClient& admin() const { return cluster_.admin(); }
-  void Pass(absl::Duration duration) { cluster_.Pass(duration); }
-  absl::StatusOr<absl::Duration> PlannerCpu() const { return CpuTime(cluster_.PlannerPid()); }
-  absl::StatusOr<double> Megabytes() const { return MegabytesOf(cluster_.PlannerPid()); }
+  absl::Status SetLink(bool up) { return cluster_->SetManagementLink(kSwarmNode, up); }
+  void StopPlanner() { cluster_->StopPlanner(); }
+  void ContinuePlanner() { cluster_->ContinuePlanner(); }
+  const procs::AdminClient& admin() const { return cluster_->admin(); }
+  void Pass(absl::Duration duration) { cluster_->Pass(duration); }
+  absl::StatusOr<absl::Duration> PlannerCpu() const { return CpuTime(cluster_->PlannerPid()); }
+  absl::StatusOr<double> Megabytes() const { return MegabytesOf(cluster_->PlannerPid()); }
 
   // --- The real daemon ---
   absl::Status RestartDaemon() {
-    cluster_.KillDaemon(0);
-    return cluster_.RestartDaemon(0);
+    cluster_->KillDaemon(0);
+    return cluster_->RestartDaemon(0);
   }
-  absl::StatusOr<double> DaemonMegabytes() const { return MegabytesOf(cluster_.DaemonPid(0)); }
+  absl::StatusOr<double> DaemonMegabytes() const { return MegabytesOf(cluster_->DaemonPid(0)); }
   absl::StatusOr<double> DaemonCounter(const std::string& name) const {
-    ASSIGN_OR_RETURN(const v1::GetStatsReply reply, admin().GetStats(cluster_.NodeName(0), kPatience));
+    ASSIGN_OR_RETURN(const v1::GetStatsReply reply, admin().GetStats(cluster_->NodeName(0), kPatience));
     if (reply.stats_size() != 1) return absl::UnavailableError("the real daemon does not answer");
     const auto counter = reply.stats(0).counters().find(name);
     if (counter == reply.stats(0).counters().end()) return absl::NotFoundError(absl::StrCat("counter ", name));
@@ -93,16 +109,16 @@ class Swarm {
   }
   // A process at the real daemon joins a team as its last rank. Returns the process.
   uint32_t Join(const std::string& team, uint32_t size) {
-    return cluster_.Launch({{.node = 0,
-                             .script = {{.kind = scenario::StepKind::kTeam,
-                                         .name = team,
-                                         .rank = size - 1,
-                                         .size = size,
-                                         .timeout = kPatience}}}});
+    return cluster_->Launch({{.node = 0,
+                              .script = {{.kind = scenario::StepKind::kTeam,
+                                          .name = team,
+                                          .rank = size - 1,
+                                          .size = size,
+                                          .timeout = kPatience}}}});
   }
   absl::Status AwaitJoined(uint32_t process) {
-    RETURN_IF_ERROR(cluster_.AwaitOutcomes(process, 1, kPatience));
-    const scenario::Outcome outcome = cluster_.Outcomes(process)[0];
+    RETURN_IF_ERROR(cluster_->AwaitOutcomes(process, 1, kPatience));
+    const scenario::Outcome outcome = cluster_->Outcomes(process)[0];
     if (outcome.failure == schedule::Failure::kNone) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("the real daemon's rank: ", outcome.text));
   }
@@ -127,10 +143,12 @@ class Swarm {
     return pss.total_kb / 1024;
   }
   absl::Status PinPlanner() {
-    return std::thread::hardware_concurrency() > 1 ? PinProcess(cluster_.PlannerPid(), 0) : absl::OkStatus();
+    return std::thread::hardware_concurrency() > 1 ? PinProcess(cluster_->PlannerPid(), 0) : absl::OkStatus();
   }
 
-  procs::ProcessCluster cluster_;
+  const Options options_;
+  std::unique_ptr<planner::testing::EtcdCluster> etcd_;
+  std::unique_ptr<procs::ProcessCluster> cluster_;
   std::unique_ptr<procs::ChildProcess> swarm_;
   std::map<uint32_t, uint64_t> turns_;  // by bucket, at the last LongestTurnMs
 };
@@ -145,6 +163,7 @@ struct Scale {
   uint32_t drained = 100;
   absl::Duration stopped = absl::Seconds(30);
   absl::Duration aftermath = absl::Seconds(15);  // streams that the stop ends have ended by then
+  absl::Duration cut = absl::Seconds(40);        // longer than planner and daemons take a silent stream for one
   uint32_t kept_teams = 2'000;
   uint32_t repeats = 5;  // of each verb
 };
@@ -159,6 +178,7 @@ Scale ScaleOf(bool quick) {
           .drained = 8,
           .stopped = absl::Seconds(1),
           .aftermath = absl::ZeroDuration(),
+          .cut = absl::Seconds(1),
           .kept_teams = 8,
           .repeats = 1};
 }
@@ -169,7 +189,8 @@ struct Cases {
       : teams(absl::StrCat(scale.teams_per_s, " teams of 8 a second")),
         drain(absl::StrCat(scale.drained, " nodes are drained")),
         ranks(absl::StrCat("a team of ", scale.nodes_of_8, " nodes x 8 ranks forms")),
-        stop(absl::StrCat("planner stopped for ", absl::ToInt64Seconds(scale.stopped), " s, with a team of all")) {}
+        stop(absl::StrCat("planner stopped for ", absl::ToInt64Seconds(scale.stopped), " s, with a team of all")),
+        cut(absl::StrCat("planner cut off for ", absl::ToInt64Seconds(scale.cut), " s, with a team of all")) {}
 
   const std::string connect = "all daemons connect";
   const std::string idle = "all daemons idle";
@@ -179,6 +200,7 @@ struct Cases {
   const std::string ranks;
   const std::string world = "a team of all forms";
   const std::string stop;
+  const std::string cut;
   const std::string kill = "all return to a killed planner with a team of all";
   const std::string member = "a real daemon in a team of all";
   const std::string verbs = "copsectl's lists, teams of 8";
@@ -209,6 +231,17 @@ class SwarmRun {
     RETURN_IF_ERROR(Phase(cases_.stop, [this] { return Stop(); }));
     RETURN_IF_ERROR(Phase(cases_.kill, [this] { return Kill(); }));
     return Phase(cases_.member, [this] { return Member(); });
+  }
+
+  // Runs what a cut between the planner and the swarm costs.
+  absl::Status RunCut() {
+    RETURN_IF_ERROR(swarm_.Start(scale_.nodes, /*can_be_cut=*/true));
+    RETURN_IF_ERROR(AskAll("connect 60"));
+    RETURN_IF_ERROR(Ask("world 60"));
+    ASSIGN_OR_RETURN(const double is_formed, Field("formed"));
+    if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat("a team of all was not formed: ", line_));
+    RETURN_IF_ERROR(swarm_.LongestTurnMs().status());
+    return Phase(cases_.cut, [this] { return Cut(); });
   }
 
   // Runs what verbs cost, with many teams that stay.
@@ -325,20 +358,41 @@ class SwarmRun {
 
   // Daemons give up a planner that answers nothing, and connect again.
   absl::Status Stop() {
+    return Silence(
+        cases_.stop, scale_.stopped,
+        [this] {
+          swarm_.StopPlanner();
+          return absl::OkStatus();
+        },
+        [this] {
+          swarm_.ContinuePlanner();
+          return absl::OkStatus();
+        });
+  }
+
+  // Both sides give up streams of which nothing arrives.
+  absl::Status Cut() {
+    return Silence(
+        cases_.cut, scale_.cut, [this] { return swarm_.SetLink(false); }, [this] { return swarm_.SetLink(true); });
+  }
+
+  // The daemons hear nothing of the planner for `duration`.
+  absl::Status Silence(const std::string& what, absl::Duration duration, const std::function<absl::Status()>& begin,
+                       const std::function<absl::Status()>& end) {
     RETURN_IF_ERROR(AskAll("back 60"));
     ASSIGN_OR_RETURN(const double ended_before, Field("ended"));
-    swarm_.StopPlanner();
-    swarm_.Pass(scale_.stopped);
-    swarm_.ContinuePlanner();
-    const absl::Time continued = absl::Now();
+    RETURN_IF_ERROR(begin());
+    swarm_.Pass(duration);
+    RETURN_IF_ERROR(end());
+    const absl::Time ended_at = absl::Now();
     RETURN_IF_ERROR(AskAll("back 60"));
-    Note(cases_.stop, "time", absl::ToDoubleSeconds(absl::Now() - continued));
+    Note(what, "time", absl::ToDoubleSeconds(absl::Now() - ended_at));
     swarm_.Pass(scale_.aftermath);
     RETURN_IF_ERROR(AskAll("back 60"));
     ASSIGN_OR_RETURN(const double ended, Field("ended"));
     ASSIGN_OR_RETURN(const double broken, Field("broken"));
-    Note(cases_.stop, "streams", ended - ended_before);
-    Note(cases_.stop, "broken", broken);
+    Note(what, "streams", ended - ended_before);
+    Note(what, "broken", broken);
     return absl::OkStatus();
   }
 
@@ -407,15 +461,23 @@ class SwarmRun {
 
 absl::Status RunControlSwarm(const Options& options, const Contest&, const Reporter& report) {
   const Scale scale = ScaleOf(options.quick);
-  const auto row = [&scale](const std::string& what, const std::string& note) {
-    return Row{.bench = "control-swarm", .what = what, .system = "copse", .nodes = scale.nodes, .ppn = 1, .note = note};
+  const std::string with = options.store.empty() ? "" : absl::StrCat("; store=", options.store);
+  const auto row = [&scale, &with](const std::string& what, const std::string& note) {
+    return Row{.bench = "control-swarm",
+               .what = what,
+               .system = "copse",
+               .nodes = scale.nodes,
+               .ppn = 1,
+               .note = absl::StrCat(note, with)};
   };
   if (!Wanted(options, row("", ""))) return absl::OkStatus();
   Figures figures;
+  const absl::Status can_cut = netns::CheckNamespaces(/*fabric=*/false);
   const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : 3;
   for (uint32_t run = 0; run < runs; ++run) {
     absl::Status status = SwarmRun(options, scale, &figures).Run();
     if (status.ok()) status = SwarmRun(options, scale, &figures).RunVerbs();
+    if (status.ok() && can_cut.ok()) status = SwarmRun(options, scale, &figures).RunCut();
     if (!status.ok()) {
       report(Unfinished(row("a run", ""), std::string(status.message())));
       return absl::OkStatus();
@@ -452,6 +514,10 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
       {cases.stop, "streams", "1", "that ended, and began again"},
       {cases.stop, "broken", "1", "teams"},
       {cases.stop, "turn", "ms", turn},
+      {cases.cut, "time", "s", "from the link's return until all are registered"},
+      {cases.cut, "streams", "1", "that ended, and began again"},
+      {cases.cut, "broken", "1", "teams"},
+      {cases.cut, "turn", "ms", turn},
       {cases.kill, "time", "s", "from kill -9"},
       {cases.kill, "broken", "1", "teams"},
       {cases.kill, "turn", "ms", turn},
@@ -467,6 +533,10 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
     report(Figure(row(Cases::Verb(verb), verbs), "cpu", "ms", figures[{Cases::Verb(verb), "cpu"}]));
   }
   for (const auto& column : columns) {
+    if (column.what == cases.cut && !can_cut.ok()) {
+      if (column.metric == "time") report(Unfinished(row(column.what, ""), std::string(can_cut.message())));
+      continue;
+    }
     report(Figure(row(column.what, column.note), column.metric, column.unit, figures[{column.what, column.metric}]));
   }
   return absl::OkStatus();
