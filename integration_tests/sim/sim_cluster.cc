@@ -344,7 +344,7 @@ class VirtualCluster final : public SimCluster, public coordinator::SessionSink 
           if (!info.ok() || info->state != state) return false;
           // A restarted daemon is ready when its own incarnation is, not its predecessor's.
           return state == "lost" || state == "away" ||
-                 info->announcement.incarnation == network_->incarnation(nodes_[n]->number);
+                 info->announcement->incarnation == network_->incarnation(nodes_[n]->number);
         },
         timeout, absl::StrCat("node ", NameOf(n), " is ", state));
   }
