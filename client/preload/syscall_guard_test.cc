@@ -412,15 +412,15 @@ TEST_F(SyscallGuardTest, AStoppedCallCanBeLeft) {
     Ends ends;
     const pthread_t self = pthread_self();
     std::atomic<bool> is_over = false;
+    EXPECT_EQ(write(ends.fds[1], "b", 1), 1);
     std::thread sender([&] {
-      int left = 1;
+      int left = 1;  // the byte, which is read after sigsetjmp
       while (left != 0) EXPECT_EQ(ioctl(ends.fds[0], FIONREAD, &left), 0);
       pthread_kill(self, SIGUSR1);
       while (!is_over) std::this_thread::yield();
     });
     if (sigsetjmp(back, 1) == 0) {
       char byte;
-      EXPECT_EQ(write(ends.fds[1], "b", 1), 1);
       while (syscall(SYS_read, ends.fds[0], &byte, 1) == 1) {
       }
       ADD_FAILURE() << "the call was not left";
