@@ -662,6 +662,12 @@ void FakeDaemon::SendGarbage() {
   Send(clients_.at(0)->socket, garbage, sizeof(garbage));
 }
 
+uint64_t FakeDaemon::teams() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Turn();
+  return teams_now_;
+}
+
 std::string FakeDaemon::last_job() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return last_job_;

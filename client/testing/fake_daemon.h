@@ -70,7 +70,9 @@ class FakeDaemon {
   uint64_t calls_completed() const { return calls_completed_; }
   uint64_t inline_contributions() const { return inline_contributions_; }
   uint64_t regions() const { return regions_; }  // registered and not deregistered
-  uint64_t teams() const { return teams_now_; }  // memberships created and not destroyed
+  // Returns the number of memberships created and not destroyed. It reads what clients have sent first, since they
+  // destroy a team without awaiting an answer.
+  uint64_t teams();
   std::string last_job() const;
 
  private:
@@ -116,7 +118,7 @@ class FakeDaemon {
   FileDescriptor page_file_;
   Mapping page_;
   std::atomic<bool> stop_{false};
-  std::atomic<uint64_t> doorbells_{0}, calls_completed_{0}, inline_contributions_{0}, regions_{0}, teams_now_{0};
+  std::atomic<uint64_t> doorbells_{0}, calls_completed_{0}, inline_contributions_{0}, regions_{0};
 
   mutable std::mutex mutex_;  // guards what follows
   bool hold_queues_ = false;
@@ -127,6 +129,7 @@ class FakeDaemon {
   std::vector<std::unique_ptr<Client>> clients_;
   std::map<TeamKey, std::unique_ptr<Team>> forming_;
   std::vector<std::unique_ptr<Team>> teams_;
+  uint64_t teams_now_ = 0;
   uint32_t next_handle_ = 7;
   uint64_t next_team_ = 1001;
 
