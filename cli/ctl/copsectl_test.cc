@@ -211,7 +211,7 @@ class FakePlanner final : public v1::AdminService::Service {
       last = absl::StrCat("accounts ", request->selector().nodes(), request->selector().has_uid() ? " of a user" : "");
       for (const auto& [node, limit] : {std::pair("n1", 10), {"n2", 8}}) {
         if (stats->node() != node) (stats = reply->add_stats())->set_node(node);
-        for (const auto& [uid, job] : {std::pair(4242, "slurm-7"), {4243, "uid-4243"}}) {
+        for (const auto& [uid, job] : {std::pair(2000004242, "slurm-7"), {2000004243, "uid-2000004243"}}) {
           AddAccount(uid, job, limit, stats->add_accounts());
         }
       }
@@ -466,50 +466,51 @@ TEST_F(CopsectlTest, EveryVerbHonorsJson) {
   std::filesystem::create_directories(home + "/copse/contexts");
   std::ofstream(home + "/copse/contexts/here.yaml") << "endpoint: x:1\n";
   setenv("XDG_CONFIG_HOME", home.c_str(), 1);
-  const std::vector<std::vector<std::string>> command_lines = {{"node", "list"},
-                                                               {"node", "show", "n1"},
-                                                               {"node", "undrain", "n1"},
-                                                               {"node", "remove", "n1"},
-                                                               {"daemon", "status"},
-                                                               {"daemon", "begin-job", "slurm-7", "--user", "4242"},
-                                                               {"daemon", "end-job", "slurm-7", "--user", "4242"},
-                                                               {"node", "drain", "n1", "--wait", "--why", "disk"},
-                                                               {"team", "list"},
-                                                               {"team", "wait", "7", "--state", "gone"},
-                                                               {"job", "list"},
-                                                               {"job", "show", "77"},
-                                                               {"quota"},
-                                                               {"team", "show", "3"},
-                                                               {"team", "replan", "3"},
-                                                               {"team", "break", "3"},
-                                                               {"plan", "list"},
-                                                               {"plan", "show", "5"},
-                                                               {"plan", "explain", "5"},
-                                                               {"plan", "diff", "5", "6"},
-                                                               {"plan", "svg", "5"},
-                                                               {"topo", "show"},
-                                                               {"topo", "import", "--version", "3"},
-                                                               {"topo", "diff"},
-                                                               {"topo", "export"},
-                                                               {"topo", "list"},
-                                                               {"topo", "probe"},
-                                                               {"coll", "list"},
-                                                               {"planner", "status"},
-                                                               {"audit", "--last", "5"},
-                                                               {"events", "--last", "5"},
-                                                               {"state", "save", ::testing::TempDir() + "/saved"},
-                                                               {"state", "adopt"},
-                                                               {"page", "--file", page},
-                                                               {"stats"},
-                                                               {"top", "--seconds", "0.01"},
-                                                               {"trace", "--node", "n1"},
-                                                               {"completion", "bash"},
-                                                               {"help"},
-                                                               {"support", ::testing::TempDir() + "/support.tar"},
-                                                               {"context", "list"},
-                                                               {"context", "use", "here"},
-                                                               {"ping"},
-                                                               {"version"}};
+  const std::vector<std::vector<std::string>> command_lines = {
+      {"node", "list"},
+      {"node", "show", "n1"},
+      {"node", "undrain", "n1"},
+      {"node", "remove", "n1"},
+      {"daemon", "status"},
+      {"daemon", "begin-job", "slurm-7", "--user", "2000004242"},
+      {"daemon", "end-job", "slurm-7", "--user", "2000004242"},
+      {"node", "drain", "n1", "--wait", "--why", "disk"},
+      {"team", "list"},
+      {"team", "wait", "7", "--state", "gone"},
+      {"job", "list"},
+      {"job", "show", "77"},
+      {"quota"},
+      {"team", "show", "3"},
+      {"team", "replan", "3"},
+      {"team", "break", "3"},
+      {"plan", "list"},
+      {"plan", "show", "5"},
+      {"plan", "explain", "5"},
+      {"plan", "diff", "5", "6"},
+      {"plan", "svg", "5"},
+      {"topo", "show"},
+      {"topo", "import", "--version", "3"},
+      {"topo", "diff"},
+      {"topo", "export"},
+      {"topo", "list"},
+      {"topo", "probe"},
+      {"coll", "list"},
+      {"planner", "status"},
+      {"audit", "--last", "5"},
+      {"events", "--last", "5"},
+      {"state", "save", ::testing::TempDir() + "/saved"},
+      {"state", "adopt"},
+      {"page", "--file", page},
+      {"stats"},
+      {"top", "--seconds", "0.01"},
+      {"trace", "--node", "n1"},
+      {"completion", "bash"},
+      {"help"},
+      {"support", ::testing::TempDir() + "/support.tar"},
+      {"context", "list"},
+      {"context", "use", "here"},
+      {"ping"},
+      {"version"}};
   // `doctor` fails, as this cluster is not well.
   EXPECT_EQ(command_lines.size() + 1, AllVerbs().size()) << "a verb is missing here";
   for (const auto& command_line : command_lines) {
@@ -526,7 +527,7 @@ TEST_F(CopsectlTest, QuotaSumsWhatAJobHoldsOverNodes) {
   const Json all = CtlJson({"quota"});
   ASSERT_EQ(all.size(), 2u);
   const Json& row = all[0];
-  EXPECT_EQ(row["user"], "4242");
+  EXPECT_EQ(row["user"], "2000004242");
   EXPECT_EQ(row["job"], "slurm-7");
   EXPECT_EQ(row["claimed"], "77");
   EXPECT_EQ(row["nodes"], Json({"n1", "n2"}));
@@ -544,10 +545,10 @@ TEST_F(CopsectlTest, QuotaSumsWhatAJobHoldsOverNodes) {
 }
 
 TEST_F(CopsectlTest, QuotaSelectsUsersAndJobsItself) {
-  const Json rows = CtlJson({"quota", "--user", "4243"});
+  const Json rows = CtlJson({"quota", "--user", "2000004243"});
   EXPECT_EQ(planner_.last, "accounts ") << "planners do not select accounts";
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0]["job"], "uid-4243");
+  EXPECT_EQ(rows[0]["job"], "uid-2000004243");
   EXPECT_EQ(CtlJson({"quota", "--job", "slurm-7"}).size(), 1u);
   EXPECT_EQ(CtlJson({"quota", "--job", "77"}).size(), 0u) << "what processes claim is no job";
   ExpectFailure({"quota", "--user", "no-such-user"}, 2, "user=no-such-user");
