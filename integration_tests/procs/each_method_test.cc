@@ -107,7 +107,7 @@ TEST_F(EachMethodTest, IsForTheRolesOfTheTable) {
   ExpectTable(OnSocket(cluster_.folder() + "/view.sock"), Role::kOwner, planners_);
   const std::shared_ptr<grpc::Channel> operators = OnSocket(cluster_.folder() + "/admin.sock");
   ExpectTable(operators, Role::kOperator, planners_);
-  // Who was refused has changed nothing.
+  // Refused calls have changed nothing.
   grpc::ClientContext context;
   v1::ListAuditReply audit;
   ASSERT_TRUE(v1::AdminService::NewStub(operators)->ListAudit(&context, {}, &audit).ok());
