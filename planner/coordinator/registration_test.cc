@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/testing/status_matchers.h"
+#include "base/version.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/testing/fake_sessions.h"

@@ -3,6 +3,7 @@
 // How the planner issues ids for sub-teams that daemons form, and what it makes of their reports.
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
