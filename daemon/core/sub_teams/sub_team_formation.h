@@ -48,14 +48,14 @@ struct SubTeamFormation {
   enum class State : uint8_t { kGathering, kPreparing, kOver };
 
   State state = State::kGathering;
-  absl::Time since;              // beginning of the state
-  uint32_t size = 0;             // of the sub-team, by the joins of this node
-  std::map<Rank, uint64_t> own;  // joins of this node
-  std::set<Rank> unsent;         // those that have not been sent up the tree
-  std::set<NodeIndex> below;     // nodes of the parent whose joins have come, or have been passed on, from there
-  std::set<Rank> passed;         // ranks that have joined here or below
-  RankGathering gathering;       // at the root
-  std::set<NodeIndex> ahead;     // at the root: nodes that have prepared the promised id
+  absl::Time since;                   // beginning of the state
+  uint32_t size = 0;                  // of the sub-team, by the joins of this node
+  std::map<Rank, uint64_t> own;       // joins of this node
+  std::set<Rank> unsent;              // those that have not been sent up the tree
+  std::set<NodeIndex> below;          // nodes of the parent whose joins have come, or have been passed on, from there
+  std::set<Rank> passed;              // ranks that have joined here or below
+  RankGathering gathering;            // at the root
+  std::map<NodeIndex, TeamId> ahead;  // at the root: nodes that have prepared an id that was promised, and which
   std::map<NodeIndex, std::string> addresses;  // at the root: of nodes that have joined
 
   // --- While it is prepared ---

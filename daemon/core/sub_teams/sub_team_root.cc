@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/sub_teams/sub_team_root.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace copse::daemon {
@@ -27,16 +29,20 @@ std::optional<SubTeamOutcome> SubTeamRoot::Add(const SubTeamKey& key, SubTeamFor
 void SubTeamRoot::NoteAhead(const SubTeamJoinMessage& m, SubTeamFormation* formation) const {
   const Team* const parent = teams_->Find(m.team);
   if (m.prepared == TeamId(0) || m.prepared != parents_->at(m.team).promised || parent == nullptr) return;
-  if (m.parent_epoch == parent->epoch()) formation->ahead.insert(m.node);
+  if (m.parent_epoch == parent->epoch()) formation->ahead[m.node] = m.prepared;
 }
 
 std::optional<SubTeamOutcome> SubTeamRoot::Name(const SubTeamKey& key, const SubTeamFormation& formation,
                                                 SubTeamPrepareMessage* prepare, bool* are_all_ahead) {
   *prepare = {.team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
   if (auto refusal = maker_->Describe(formation.gathering.NodeOfRank(), prepare)) return refusal;
-  // A switch of the parent would have shown: its members prepare the new epoch before they commit it.
-  *are_all_ahead = prepare->parent_epoch != EpochId(0) && parents_->at(key.first).promised != TeamId(0) &&
-                   formation.ahead.size() + 1 == parents_->LayoutOf(key.first)->nodes.size();
+  // A switch of the parent would have shown: its members prepare the new epoch before they commit it. The promise may
+  // be a later one than what nodes have prepared: another duplicate was formed since their joins.
+  const TeamId promised = parents_->at(key.first).promised;
+  *are_all_ahead = prepare->parent_epoch != EpochId(0) && promised != TeamId(0) &&
+                   formation.ahead.size() + 1 == parents_->LayoutOf(key.first)->nodes.size() &&
+                   std::all_of(formation.ahead.begin(), formation.ahead.end(),
+                               [promised](const auto& node) { return node.second == promised; });
   const std::optional<TeamId> id = *are_all_ahead ? parents_->TakePromise(key.first) : TakeId();
   if (!id) return SubTeamOutcome::ByPlanner("no ids are left");
   prepare->id = *id;

@@ -174,6 +174,29 @@ TEST_F(SubTeamsTest, RootHasAllPrepareIfOneIsNotPreparedAsPromised) {
   }
 }
 
+// The neighbor has prepared what was promised before; another duplicate, which threads form at once, has renewed that.
+TEST_F(SubTeamsTest, RootHasAllPrepareIfThePromiseWasRenewed) {
+  FormParent();
+  Gather();
+  Reply();
+  const TeamId promised = TakeOneFromWire<SubTeamDecisionMessage>().next;
+  NeighborIsAhead("t/2", promised);
+  NeighborIsAhead("t/3", TeamId(0), EpochId(0));
+  Join(0, 3, "t/3");
+  Join(1, 3, "t/3");
+  const TeamId other = TakeOneFromWire<SubTeamPrepareMessage>().id;
+  Receive(SubTeamReplyMessage{.team = kTeam, .id = other, .why = {}, .again = false, .plans = 0});
+  const TeamId renewed = TakeOneFromWire<SubTeamDecisionMessage>().next;
+  EXPECT_NE(renewed, promised);
+  Join(0, 3, "t/2");
+  Join(1, 3, "t/2");
+  const TeamId asked = TakeOneFromWire<SubTeamPrepareMessage>().id;
+  EXPECT_NE(asked, promised);
+  EXPECT_NE(asked, renewed) << "it may be prepared";
+  Receive(SubTeamReplyMessage{.team = kTeam, .id = asked, .why = {}, .again = false, .plans = 0});
+  EXPECT_EQ(TakeOneFromWire<SubTeamDecisionMessage>().id, asked);
+}
+
 // The neighbor has prepared the duplicate, has lost a neighbor of its own, and does not have the team any more; its
 // joins came before that.
 TEST_F(SubTeamsTest, BreakOvertakesTheLastJoinOfAPromisedDuplicate) {
