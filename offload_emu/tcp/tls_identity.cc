@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/certificates/spiffe_id.h"
+#include "base/certificates/x509.h"
 #include "base/check.h"
-#include "base/spiffe_id.h"
 #include "base/status_macros.h"
-#include "base/x509.h"
 
 namespace copse::emu {
 namespace {
