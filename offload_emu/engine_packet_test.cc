@@ -12,7 +12,7 @@
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/outbox.h"
 #include "offload_emu/testing/engine_cluster.h"
 #include "offload_emu/testing/single_engine.h"
 

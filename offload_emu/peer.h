@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/outbox.h"
 #include "offload_emu/pool.h"
 
 namespace copse::emu {

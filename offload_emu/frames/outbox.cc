@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/outbox.h"
 
 #include <algorithm>
 #include <cstring>

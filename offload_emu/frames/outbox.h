@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches outgoing records and control messages for one peer into frames.
-#ifndef COPSE_OFFLOAD_EMU_OUTBOX_H_
-#define COPSE_OFFLOAD_EMU_OUTBOX_H_
+#ifndef COPSE_OFFLOAD_EMU_FRAMES_OUTBOX_H_
+#define COPSE_OFFLOAD_EMU_FRAMES_OUTBOX_H_
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "offload_emu/frame_queues.h"
+#include "offload_emu/frames/frame_queues.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/transport.h"
@@ -85,4 +85,4 @@ class Outbox {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_OUTBOX_H_
+#endif  // COPSE_OFFLOAD_EMU_FRAMES_OUTBOX_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shares the way to one peer between the jobs that send frames to it.
-#ifndef COPSE_OFFLOAD_EMU_FRAME_QUEUES_H_
-#define COPSE_OFFLOAD_EMU_FRAME_QUEUES_H_
+#ifndef COPSE_OFFLOAD_EMU_FRAMES_FRAME_QUEUES_H_
+#define COPSE_OFFLOAD_EMU_FRAMES_FRAME_QUEUES_H_
 
 #include <cstdint>
 #include <vector>
@@ -111,4 +111,4 @@ class FrameQueues {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_FRAME_QUEUES_H_
+#endif  // COPSE_OFFLOAD_EMU_FRAMES_FRAME_QUEUES_H_
