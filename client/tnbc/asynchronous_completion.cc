@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>

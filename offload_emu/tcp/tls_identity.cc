@@ -5,7 +5,6 @@
 #include <openssl/ssl.h>
 
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/certificates/spiffe_id.h"

@@ -2,7 +2,6 @@
 #include "planner/coordinator/teams/formation.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
