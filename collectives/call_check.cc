@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <string_view>
-#include <utility>
 
 namespace copse {
 namespace {

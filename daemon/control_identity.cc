@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/spiffe_id.h"
+#include "base/certificates/spiffe_id.h"
 #include "base/status_macros.h"
 
 namespace copse::daemon {

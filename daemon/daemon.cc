@@ -31,29 +31,20 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/process/lost_memory.h"
-#include "base/process/open_files.h"
 #include "base/process/signals.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "daemon/accounts/accounts.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/loop/spin_policy.h"
-#include "daemon/shm/early_totals.h"
-#include "daemon/shm/listen_socket.h"
 #include "offload_emu/trace_ring.h"
 #include "rpc/status_report.h"
 
 namespace copse::daemon {
 namespace {
 
-// Descriptors that belong to no client, temporary ones included, and those that one client takes (socket, pidfd,
-// doorbell, and the page if it is its user's only client).
-constexpr uint64_t kOwnDescriptors = 128;
-constexpr uint64_t kDescriptorsPerClient = 4;
 // Limits the time for sending the last messages (broken teams).
 constexpr absl::Duration kFarewell = absl::Milliseconds(300);
-// Limits the wait for the planner's report about a team that is not formed in time.
-constexpr absl::Duration kPlannersAnswer = absl::Seconds(5);
 
 // Returns text that identifies this boot of this kernel and this process's network namespace: if two daemons with one
 // name have both in common, the newer has taken over the older one's ports. It is empty if they are unknown.
@@ -102,18 +93,6 @@ std::string ClockName() {
   return *name;
 }
 
-// Returns the number of clients that the limit of open files allows, after raising it as far as possible.
-uint32_t ClientsMax(uint32_t wanted) {
-  const uint64_t descriptors = RaiseOpenFiles();
-  const uint64_t possible = descriptors <= kOwnDescriptors
-                                ? 1
-                                : std::max<uint64_t>(1, (descriptors - kOwnDescriptors) / kDescriptorsPerClient);
-  if (possible >= wanted) return wanted;
-  COPSE_LOG(kWarning, "the limit of open files allows fewer clients (clients_max=", wanted, ", limit=", possible,
-            ", open_files=", descriptors, ")");
-  return static_cast<uint32_t>(possible);
-}
-
 // Returns the admin service's address for other nodes: with the node's name in place of a wildcard address.
 std::string ReachableAddress(const std::string& listening, const std::string& node) {
   for (const absl::string_view any : {"0.0.0.0:", "[::]:"}) {
@@ -149,7 +128,7 @@ Daemon::~Daemon() {
   crash_record_->SetTrace(nullptr);
   planner_stream_.reset();
   admin_server_.reset();
-  attach_server_.reset();
+  clients_.reset();
   core_.reset();
 }
 
@@ -177,8 +156,12 @@ absl::Status Daemon::Open() {
                    DataTransport::Open(
                        {.clock = &clock_, .poller = poller_.get(), .worker = worker_.get(), .mailbox = mailbox_.get()},
                        settings_, incarnation_));
+  start_.settings.clients_max = ClientsMax(settings_.clients_max);
   RETURN_IF_ERROR(OpenControl());
-  RETURN_IF_ERROR(OpenClients());
+  ASSIGN_OR_RETURN(
+      clients_, ClientService::Open(
+                    {.clock = &clock_, .poller = poller_.get(), .core = core_.get(), .instruments = instruments_.get()},
+                    settings_, incarnation_));
   COPSE_LOG(kInfo, "node ", settings_.node, " serves clients, and looks for the planner (version=", kVersion,
             ", incarnation=", incarnation_.value(), ", planner=", absl::StrJoin(settings_.planners, ","),
             ", admin=", admin_server_->address(), ", net_devices=", settings_.transport.net_devices,
@@ -209,7 +192,7 @@ absl::Status Daemon::OpenControl() {
   options.node = Announcement();
   options.heartbeat = settings_.live.heartbeat;
   options.node_timeout = settings_.live.node_timeout;
-  options.clients_max = ClientsMax(settings_.clients_max);
+  options.clients_max = settings_.clients_max;
   options.memory_limit_bytes = settings_.memory_limit_bytes;
   options.quotas = settings_.live.quotas;
   options.random = &KernelRandom;
@@ -233,43 +216,9 @@ absl::StatusOr<uint32_t> Daemon::ChangeJob(const JobChange& change) {
     return 0;
   }
   accounts.EndJob(change.uid, change.job);
-  const uint32_t ended = attach_server_->EndJob(change.uid, change.job);
+  const uint32_t ended = clients_->server().EndJob(change.uid, change.job);
   COPSE_LOG(kInfo, "job ", change.job, " has ended (uid=", change.uid, ", clients=", ended, ")");
   return ended;
-}
-
-absl::Status Daemon::OpenClients() {
-  pages_ = std::make_unique<DaemonPages>(incarnation_);
-  AttachOptions options;
-  options.node = settings_.node;
-  options.incarnation = incarnation_;
-  options.clients_max = ClientsMax(settings_.clients_max);
-  options.mute_max = std::clamp<uint32_t>(options.clients_max / 2, 8, options.mute_max);
-  options.ports_bytes_max = settings_.client_memory_limit_bytes;
-  options.formation_timeout = settings_.team_formation_timeout + kPlannersAnswer;
-  options.instruments = instruments_.get();
-  attach_server_ = std::make_unique<AttachServer>(&clock_, poller_.get(), core_.get(), pages_.get(), options);
-  ASSIGN_OR_RETURN(std::vector<UniqueFd> passed, SocketsFromSystemd());
-  const bool has_passed = !passed.empty();
-  bool listens = has_passed;
-  absl::Status trouble;
-  for (UniqueFd& socket : passed) RETURN_IF_ERROR(attach_server_->AddListener(std::move(socket)));
-  for (const std::string& name : settings_.sockets) {
-    if (has_passed && name[0] != '@') continue;  // systemd has passed this socket
-    absl::StatusOr<UniqueFd> socket = ListenOn(name);
-    if (socket.ok()) {
-      RETURN_IF_ERROR(attach_server_->AddListener(*std::move(socket)));
-      listens = true;
-      continue;
-    }
-    // If the first name fails, in particular since another daemon of this node has it, this one must not start. But any
-    // user can take an abstract name (PERMISSION_DENIED), which must not leave the node without a daemon.
-    const bool first = &name == &settings_.sockets.front();
-    if (first && !absl::IsPermissionDenied(socket.status())) return socket.status();
-    COPSE_LOG(kWarning, socket.status().message());
-    trouble.Update(socket.status());
-  }
-  return listens ? absl::OkStatus() : trouble;
 }
 
 schedule::NodeAnnouncement Daemon::Announcement() const {
@@ -299,27 +248,27 @@ void Daemon::Run() {
 }
 
 bool Daemon::ReadPosts() {
-  pages_->CountTurn();
+  clients_->CountTurn();
   const bool letters = mailbox_->Drain();
-  const bool posts = attach_server_->ReadPosts();
+  const bool posts = clients_->server().ReadPosts();
   const absl::Time now = clock_.Now();
   planner_stream_->Tick(now);
   service_manager_.Tick(now);
   if (identity_.Tick(now)) RereadIdentity();
   // It wakes nobody: counters do not change meanwhile.
   if (crash_record_->WantsCounters(now)) crash_record_->SetCounters(Status(/*latencies=*/false).daemon.counters);
-  if (drain_until_.has_value() && (now >= *drain_until_ || attach_server_->client_count() == 0)) loop_->Stop();
+  if (drain_until_.has_value() && (now >= *drain_until_ || clients_->server().client_count() == 0)) loop_->Stop();
   return letters || posts;
 }
 
 bool Daemon::Progress() {
   const bool any = core_->Progress();
-  attach_server_->WakeClients();
+  clients_->server().WakeClients();
   return any;
 }
 
 void Daemon::SetSleeping(bool sleeping) {
-  pages_->SetSleeping(sleeping);
+  clients_->SetSleeping(sleeping);
   emu::TraceRing* const trace = instruments_->trace();
   if (trace == nullptr) return;
   trace->Stamp();
@@ -329,7 +278,7 @@ void Daemon::SetSleeping(bool sleeping) {
 bool Daemon::ArmNetwork() { return network_->Arm(); }
 
 absl::Time Daemon::NextDeadline() {
-  return std::min({core_->NextDeadline(), attach_server_->NextDeadline(), planner_stream_->NextDeadline(),
+  return std::min({core_->NextDeadline(), clients_->server().NextDeadline(), planner_stream_->NextDeadline(),
                    service_manager_.NextDeadline(), drain_until_.value_or(absl::InfiniteFuture()),
                    identity_.NextDeadline()});
 }
@@ -422,10 +371,7 @@ void Daemon::AddCounters(schedule::DaemonStatus* status) const {
   status->counters["loop.sleeps_timed_out"] = loop.sleeps_timed_out;
   status->counters["loop.naps"] = loop.naps;
   status->counters["loop.wakes.mailbox"] = mailbox_->wakes();
-  status->counters["quota.orphans"] = attach_server_->orphans();
-  status->counters["loop.wakes.doorbell"] = attach_server_->doorbells();
-  status->counters["clients.waited"] = attach_server_->errands_kept();
-  attach_server_->early_totals().AppendCounters(&status->counters);
+  clients_->AppendCounters(&status->counters);
   network_->AppendCounters(&status->counters);
   if (identity_.identity() != nullptr) identity_.identity()->AppendCounters(&status->counters);
   status->counters["process.clock_at_ms"] = static_cast<uint64_t>(absl::ToUnixMillis(absl::Now()));
@@ -478,7 +424,7 @@ void Daemon::ApplyLive(const LiveSettings& live) {
 void Daemon::StartDrain(const std::string& why) {
   if (drain_until_.has_value()) return loop_->Stop();  // a second signal ends the drain at once
   const std::string reason = absl::StrCat("the daemon on node ", settings_.node, " stops (", why, ")");
-  COPSE_LOG(kInfo, reason, " (clients=", attach_server_->client_count(), ")");
+  COPSE_LOG(kInfo, reason, " (clients=", clients_->server().client_count(), ")");
   service_manager_.Stopping("draining");
   drain_until_ = clock_.Now() + settings_.live.drain_timeout;
   core_->StartDrain(reason);
@@ -488,7 +434,7 @@ void Daemon::StartDrain(const std::string& why) {
 // Ends all sessions: teams of clients that are still attached break, and other nodes and the planner get the reason
 // within kFarewell.
 void Daemon::Stop() {
-  attach_server_->Shutdown(std::string(core_->drain_reason()));
+  clients_->server().Shutdown(std::string(core_->drain_reason()));
   core_->SayStopping(/*done=*/true);
   const absl::Time until = clock_.Now() + kFarewell;
   while (clock_.Now() < until) {

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/process/service_manager.h"
 #include "base/unique_fd.h"
+#include "daemon/client_service.h"
 #include "daemon/control_identity.h"
 #include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
@@ -30,8 +31,6 @@
 #include "daemon/rpc/admin_server.h"
 #include "daemon/rpc/planner_stream.h"
 #include "daemon/settings.h"
-#include "daemon/shm/attach_server.h"
-#include "daemon/shm/daemon_pages.h"
 
 namespace copse::daemon {
 
@@ -79,7 +78,6 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
 
   absl::Status Open();
   void RereadIdentity();
-  absl::Status OpenClients();
   absl::Status OpenControl();
   // Returns how many sessions it has ended.
   absl::StatusOr<uint32_t> ChangeJob(const JobChange& change);
@@ -107,13 +105,12 @@ class Daemon final : public LoopWork, public PlannerEvents, public PlannerLink {
   std::unique_ptr<Mailbox> mailbox_;
   std::unique_ptr<Worker> worker_;  // posts to the mailbox, and destroys objects of the core
   std::unique_ptr<DataTransport> network_;
-  std::unique_ptr<DaemonPages> pages_;
   std::unique_ptr<Instruments> instruments_;
   CrashRecord* crash_record_ = nullptr;
   // The servers and the stream are destroyed before the core that they call, and the core before the objects that it
   // borrows.
   std::unique_ptr<DaemonCore> core_;
-  std::unique_ptr<AttachServer> attach_server_;
+  std::unique_ptr<ClientService> clients_;
   std::unique_ptr<AdminServer> admin_server_;
   std::unique_ptr<PlannerStream> planner_stream_;
   std::unique_ptr<Loop> loop_;

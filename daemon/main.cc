@@ -2,7 +2,6 @@
 //
 // Runs copsed, the daemon of a node.
 
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"

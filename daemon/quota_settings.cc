@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <map>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"

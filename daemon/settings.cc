@@ -14,7 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
-#include "base/config/tls_keys.h"
+#include "base/config/service_keys.h"
 #include "base/status_macros.h"
 #include "daemon/quota_settings.h"
 #include "daemon/rpc/endpoints.h"
@@ -57,7 +57,7 @@ config::Config NewConfig() {
   using config::Type;
   return config::Config(
       "copsed",
-      config::WithTlsKeys({
+      config::WithServiceKeys({
           {.name = "node", .comment = "This node's name in the cluster. Empty: the host name."},
           {.name = "planner",
            .default_text = "127.0.0.1:7470",
@@ -180,15 +180,6 @@ config::Config NewConfig() {
                "none.",
            .lowest = "0",
            .highest = "4194304"},
-          {.name = "core_memory",
-           .type = Type::kBool,
-           .default_text = "false",
-           .comment = "Core dumps hold this program's memory: keys, and parts of messages. For finding an error."},
-          {.name = "log_level",
-           .default_text = "info",
-           .comment = "May change while running.",
-           .choices = {"debug", "info", "warning", "error"}},
-          {.name = "log_file", .comment = "Empty: standard error. Opened again at SIGHUP."},
           {.name = "run_dir",
            .default_text = "/run/copse",
            .comment = "Folder of copsed.sock, and of copsed-NODE.crash, which is written when the daemon dies of an "

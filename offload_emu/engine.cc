@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"

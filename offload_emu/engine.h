@@ -138,8 +138,8 @@ class Engine {
   // --- Network ---
   // Sends a control frame to a connected peer (not subject to credits). INVALID_ARGUMENT: longer than
   // kControlBytesMax. UNAVAILABLE: not connected or down. RESOURCE_EXHAUSTED: the transport is full, and too many
-  // frames wait for this peer already (kAhead, kBehind: Outbox::kControlsMax control frames). A frame that waits is
-  // dropped if the peer is lost, which OnPeerDown reports.
+  // frames wait for this peer already (kAhead, kBehind: FrameOutbox::kControlsMax control frames). A frame that waits
+  // is dropped if the peer is lost, which OnPeerDown reports.
   absl::Status SendControl(Incarnation peer, uint16_t type, absl::Span<const uint8_t> message,
                            ControlPlace place = ControlPlace::kAsData);
 

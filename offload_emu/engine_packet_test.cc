@@ -12,7 +12,7 @@
 #include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "offload_emu/engine.h"
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/frame_outbox.h"
 #include "offload_emu/testing/engine_cluster.h"
 #include "offload_emu/testing/single_engine.h"
 
@@ -441,7 +441,7 @@ TEST(MpqTest, APacketTriggersAGetWhoseEndIsAnEvent) {
 
 // --- Frames ---
 
-TEST(OutboxTest, RecordsToOnePeerShareFrames) {
+TEST(FrameOutboxTest, RecordsToOnePeerShareFrames) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 2, .remote_access = true});
   Bytes memory(4000, 5);
   one.Bind(0, memory.data(), 4000, false);
@@ -469,8 +469,8 @@ TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait
   }
   one.Run(1 << 30);
   EXPECT_FALSE(one.engine.Progress(1 << 20));  // no reason to spin
-  EXPECT_EQ(one.engine.stats().puts_sent, Outbox::kFramesMax);
-  EXPECT_LE(one.engine.stats().memory_used_bytes, (Outbox::kFramesMax + 1) * kFrameBytesMax);
+  EXPECT_EQ(one.engine.stats().puts_sent, FrameOutbox::kFramesMax);
+  EXPECT_LE(one.engine.stats().memory_used_bytes, (FrameOutbox::kFramesMax + 1) * kFrameBytesMax);
   one.transport.answer = absl::OkStatus();
   one.Run(1 << 30);
   const auto records = one.transport.TakeRecords();
@@ -481,9 +481,9 @@ TEST_P(FullTransportTest, FramesThatTheTransportDoesNotTakeAreKeptAndSendersWait
   }
   EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
 }
-INSTANTIATE_TEST_SUITE_P(OutboxTest, FullTransportTest, ::testing::Values(16'000, 32'768, 32'763));
+INSTANTIATE_TEST_SUITE_P(FrameOutboxTest, FullTransportTest, ::testing::Values(16'000, 32'768, 32'763));
 
-TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
+TEST(FrameOutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1, .remote_access = true});
   Bytes memory(32'768, 5);
   one.Bind(0, memory.data(), memory.size(), false);
@@ -495,7 +495,7 @@ TEST(OutboxTest, LongRecordsTakeNoOutboxAndOvertakeNothing) {
   EXPECT_EQ(records[2].payload, memory);
 }
 
-TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
+TEST(FrameOutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
   SingleEngine one({.slots = 4, .edges = 1});
   one.transport.answer = absl::UnavailableError("no connection");
   one.PostAndRun({SendOf(0, 0, 0)});
@@ -507,7 +507,7 @@ TEST(OutboxTest, AnUnconnectedPeerIsReportedOnceAndItsFramesAreDropped) {
   EXPECT_TRUE(one.transport.sent.empty());
 }
 
-TEST(OutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
+TEST(FrameOutboxTest, ALostPeersFramesAreDroppedAndItsEdgesGoOnUntilRemoved) {
   SingleEngine one({.slots = 4, .regions = 1, .edges = 1, .remote_access = true});
   one.transport.answer = absl::ResourceExhaustedError("full");
   one.PostAndRun({SendOf(0, 0, 0), EventOf(1)});
@@ -541,13 +541,13 @@ TEST(ControlTest, RefusesWhatIsTooLongUnconnectedOrTooMuch) {
   one.transport.answer = absl::UnavailableError("no connection");
   EXPECT_TRUE(absl::IsUnavailable(one.engine.SendControl(Incarnation(2), 1, Bytes(10))));
   one.transport.answer = absl::ResourceExhaustedError("full");
-  for (size_t i = 0; i < Outbox::kFramesMax; ++i) {
+  for (size_t i = 0; i < FrameOutbox::kFramesMax; ++i) {
     EXPECT_TRUE(one.engine.SendControl(Incarnation(2), static_cast<uint16_t>(i), Bytes(i)).ok());
   }
   EXPECT_TRUE(absl::IsResourceExhausted(one.engine.SendControl(Incarnation(2), 1, Bytes(10))));
   one.transport.answer = absl::OkStatus();
   one.Run();
-  ASSERT_EQ(one.transport.sent.size(), Outbox::kFramesMax);
+  ASSERT_EQ(one.transport.sent.size(), FrameOutbox::kFramesMax);
   EXPECT_EQ(one.transport.sent[3].second.size(), sizeof(FrameHeader) + 3);
 }
 
@@ -563,15 +563,15 @@ TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
   one.Run(1 << 30);
   size_t as_data = 0;
   while (one.engine.SendControl(peer, 1, Bytes(9)).ok()) ++as_data;
-  EXPECT_EQ(as_data, Outbox::kFramesMax / 2);
+  EXPECT_EQ(as_data, FrameOutbox::kFramesMax / 2);
   EXPECT_TRUE(one.engine.SendControl(peer, 2, Bytes(9), ControlPlace::kBehind).ok());
   for (const uint16_t type : {3, 4, 3}) {  // a waiting message is not kept twice
     EXPECT_TRUE(one.engine.SendControl(peer, type, Bytes(9), ControlPlace::kAhead).ok());
   }
-  EXPECT_EQ(one.engine.stats().frames_waiting, Outbox::kFramesMax + as_data + 3);
-  for (uint32_t i = 0; i < 2 * Outbox::kControlsMax; ++i) {
+  EXPECT_EQ(one.engine.stats().frames_waiting, FrameOutbox::kFramesMax + as_data + 3);
+  for (uint32_t i = 0; i < 2 * FrameOutbox::kControlsMax; ++i) {
     const bool sent = one.engine.SendControl(peer, 5, Bytes(i), ControlPlace::kAhead).ok();
-    EXPECT_EQ(sent, i < Outbox::kControlsMax - 3) << i;
+    EXPECT_EQ(sent, i < FrameOutbox::kControlsMax - 3) << i;
   }
   one.transport.answer = absl::OkStatus();
   one.Run(1 << 30);
@@ -582,12 +582,12 @@ TEST(ControlTest, FindsRoomAheadOfDataOrBehindIt) {
     const bool is_control = header.kind == static_cast<uint8_t>(FrameKind::kControl);
     kinds.push_back(is_control ? header.count : 0);
   }
-  ASSERT_EQ(kinds.size(), Outbox::kControlsMax + 100 + as_data);
+  ASSERT_EQ(kinds.size(), FrameOutbox::kControlsMax + 100 + as_data);
   const auto data = static_cast<size_t>(std::find(kinds.begin(), kinds.end(), 0) - kinds.begin());
-  EXPECT_EQ(data, Outbox::kControlsMax - 1);
+  EXPECT_EQ(data, FrameOutbox::kControlsMax - 1);
   EXPECT_EQ(kinds[0], 3);
   EXPECT_EQ(kinds[1], 4);
-  EXPECT_EQ(kinds[data + Outbox::kFramesMax + as_data], 2);
+  EXPECT_EQ(kinds[data + FrameOutbox::kFramesMax + as_data], 2);
   EXPECT_EQ(one.engine.stats().memory_used_bytes, 0u);
 }
 

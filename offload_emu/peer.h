@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/frame_outbox.h"
 #include "offload_emu/pool.h"
 
 namespace copse::emu {
@@ -20,7 +20,7 @@ struct Peer {
       : incarnation(incarnation), outbox(self, incarnation, pool) {}
 
   const Incarnation incarnation;
-  Outbox outbox;
+  FrameOutbox outbox;
   std::vector<Edge*> edges;  // in order of creation
   std::vector<Edge*> due;    // edges with credit, an ask or answers to send
   bool dirty = false;        // on the engine's list of peers to flush

@@ -2,7 +2,6 @@
 #include "offload_emu/port.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"

@@ -2,7 +2,6 @@
 #include "offload_emu/record_sender.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -118,7 +117,7 @@ bool RecordSender::SendAtOnce(Edge* edge, const Record& record, const uint8_t* p
   Peer* peer = edge->peer;
   const uint32_t bytes = static_cast<uint32_t>(sizeof(Record)) + record.bytes;
   // Records in the outbox are older and go first. A record whose payload needs padding also goes there.
-  if (bytes + sizeof(FrameHeader) <= Outbox::kBatchBytesMax || record.bytes != PaddedBytes(record.bytes) ||
+  if (bytes + sizeof(FrameHeader) <= FrameOutbox::kBatchBytesMax || record.bytes != PaddedBytes(record.bytes) ||
       !peer->outbox.empty()) {
     return false;
   }
@@ -200,7 +199,7 @@ void RecordSender::Flush() {
     peer->dirty = false;
     SendDue(peer);
     const bool was_full = peer->outbox.has_full();
-    Outbox::SentFrames sent;
+    FrameOutbox::SentFrames sent;
     const absl::Status status = peer->outbox.Flush(transport_, &sent);
     if (trace_.ring() != nullptr && sent.frames > 0) {
       trace_.ring()->Stamp();
@@ -251,7 +250,7 @@ absl::Status RecordSender::SendControl(Incarnation peer, uint16_t type, absl::Sp
   }
   Peer* to = PeerOf(peer);
   if (!to->outbox.AppendControl(type, message, place)) {
-    const size_t limit = place == ControlPlace::kAsData ? Outbox::kFramesMax : Outbox::kControlsMax;
+    const size_t limit = place == ControlPlace::kAsData ? FrameOutbox::kFramesMax : FrameOutbox::kControlsMax;
     return absl::ResourceExhaustedError(
         absl::StrCat("outbox of incarnation ", peer.value(), " is full (limit ", limit, " frames)"));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/sequence.h"
 
-#include <algorithm>
 #include <bit>
 #include <memory>
 #include <new>

@@ -2,7 +2,6 @@
 #include "planner/planner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 

@@ -20,11 +20,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/certificates/x509.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/status_macros.h"
 #include "base/string_view.h"
-#include "base/x509.h"
 #include "rpc/status.h"
 
 namespace copse::rpc {

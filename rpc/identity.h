@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/certificates/spiffe_id.h"
+#include "base/certificates/x509.h"
 #include "base/config/tls_files.h"
 #include "base/mutex.h"
-#include "base/spiffe_id.h"
-#include "base/x509.h"
 
 struct x509_store_st;
 namespace grpc {

@@ -2,7 +2,6 @@
 #include "rpc/status_report.h"
 
 #include <utility>
-#include <vector>
 
 #include "proto/copse/v1/admin.pb.h"
 #include "rpc/latency_row.h"

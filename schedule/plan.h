@@ -131,7 +131,7 @@ struct Plan {
   std::vector<std::vector<uint32_t>> neighbors;
   // kExchange: the steps of node v are steps[v], in order of rounds.
   std::vector<std::vector<ExchangeStep>> steps;
-  double predicted_us = 0;  // time by the cost model for this plan's largest message with root_node as the root
+  double predicted_us = 0;  // time of a typical call of its class with root 0, by the cost model; 0: not priced
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <string_view>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -19,7 +19,7 @@
 #include "bench/temporary_file.h"
 #include "bench/testbed.h"
 #include "bench/wide_area.h"
-#include "planner/measure/switch_search.h"
+#include "planner/measure/testing/same_tree.h"
 #include "planner/topology/topology_yaml.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "testbed/netns/test_network.h"

@@ -86,9 +86,10 @@ void AddCommonOptions(CLI::App* app, CommonOptions* common, CommandLine* line) {
   app->add_option("--interval", common->interval_s, "seconds from one showing to the next; default 2")
       ->option_text("S")
       ->check(CLI::Range(0.1, 3600.0));
-  app->add_option(
-         "--timeout", common->timeout_s,
-         "seconds for the whole verb; default 5, team replan and topo import 30, if it waits a day (COPSECTL_TIMEOUT)")
+  app->add_option("--timeout", common->timeout_s,
+                  "seconds for the whole verb; default 5, support 10, team replan, topo import and trace 30, state "
+                  "save 60, if it "
+                  "waits a day (COPSECTL_TIMEOUT)")
       ->option_text("S")
       ->envname("COPSECTL_TIMEOUT");
   app->add_option("--width", common->width, "of lines; 0: any; default: the terminal's (COPSECTL_WIDTH)")

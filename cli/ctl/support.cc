@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "base/certificates/x509.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "base/x509.h"
 
 namespace copse::exporter {
 namespace {

@@ -2,11 +2,9 @@
 //
 // copse-exporter shows a node's daemon to Prometheus.
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/config/config.h"
 #include "base/config/start.h"

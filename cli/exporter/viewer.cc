@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/config/service_keys.h"
 #include "base/config/tls_files.h"
-#include "base/config/tls_keys.h"
 #include "base/process/journal.h"
 #include "base/status_macros.h"
 #include "rpc/credentials.h"

@@ -8,7 +8,6 @@
 #include "CLI/App.hpp"
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
-#include "absl/status/statusor.h"
 #include "cli/command_line/parse.h"
 #include "cli/info/report.h"
 

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the clock for measurements. base/clock.h is unsuitable, since its virtual call and conversion would be part of
-// every measured time.
+// Reads the clock for measurements.
 #ifndef COPSE_CLI_PERFTEST_CLOCK_H_
 #define COPSE_CLI_PERFTEST_CLOCK_H_
 
-#include <time.h>
-
 #include <cstdint>
+
+#include "base/monotonic_ns.h"
 
 namespace copse::perftest {
 
-// Reads CLOCK_MONOTONIC, which takes about 30 ns and no system call.
-inline int64_t NowNs() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
+inline int64_t NowNs() { return static_cast<int64_t>(MonotonicNs()); }
 inline double ToUs(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 // Measures the mean cost of NowNs on this machine, in ns.

@@ -24,7 +24,6 @@
 #include "cli/sim/run_blocks.h"
 #include "cli/sim/text.h"
 #include "nlohmann/json.hpp"
-#include "offload_emu/alu/alu.h"
 #include "planner/algorithms/trees/block_tree.h"
 #include "planner/algorithms/trees/broadcast_algorithms.h"
 #include "planner/pricing/cost_model.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/web/history.h"
 
-#include <iterator>
 #include <utility>
 
 namespace copse::web {

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "client/context/context.h"
 #include "client/context/request.h"

@@ -6,7 +6,6 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <string_view>
 
 #include "base/hash.h"
 #include "client/context/team.h"

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -26,8 +26,6 @@ class Blocks {
   const std::vector<Block>& list() const { return list_; }
   uint64_t bytes() const { return bytes_; }  // sum over all blocks
   uint64_t span() const { return span_; }    // bytes from the buffer's address to the last block's end
-  // Returns whether the blocks lie one after another, from the buffer's address on.
-  bool is_packed() const { return is_packed_; }
   // Returns the offset that the block of rank `rank` would have if they were packed. O(rank).
   uint64_t PackedOffset(uint32_t rank) const;
 
@@ -48,7 +46,7 @@ class Blocks {
   std::vector<Block> list_;
   uint64_t bytes_ = 0;
   uint64_t span_ = 0;
-  bool is_packed_ = true;
+  bool is_packed_ = true;  // the blocks lie one after another, from the buffer's address on
 };
 
 // Returns whether any block of `a`, whose buffer is at `a_address`, overlaps one of `b`. The blocks of `b` must be

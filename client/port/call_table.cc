@@ -2,8 +2,6 @@
 
 #include "client/port/call_table.h"
 
-#include <utility>
-
 namespace copse::client {
 
 void Round::End(copse_status_t how, std::string_view why, const FailureFacts& what) {

@@ -79,13 +79,6 @@ FailureFacts FactsOfNode(FailureCause cause, const char* node) {
   return facts;
 }
 
-FailureFacts FactsOfTime(FailureCause cause, double seconds) {
-  FailureFacts facts;
-  facts.cause = static_cast<uint8_t>(cause);
-  if (seconds > 0 && seconds < 1e12) facts.limit = static_cast<uint64_t>(seconds * 1e3);
-  return facts;
-}
-
 const char* LastError() { return last_error; }
 
 const char* StatusString(copse_status_t status) {

@@ -40,10 +40,8 @@ copse_status_t LastFailure(FailureFacts* facts);
 
 // Returns the facts of a failure of which only the status is known: the usual cause of the status.
 FailureFacts UsualFacts(copse_status_t status);
-// Return the facts of a failure at `node`, or of a limit of `seconds` that has passed (0 in the facts if it is not
-// positive).
+// Returns the facts of a failure at `node`.
 FailureFacts FactsOfNode(FailureCause cause, const char* node);
-FailureFacts FactsOfTime(FailureCause cause, double seconds);
 
 const char* StatusString(copse_status_t status);
 

@@ -17,10 +17,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/certificates/x509.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
-#include "base/x509.h"
 
 namespace copse::run {
 namespace {

@@ -8,18 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
 
+#include "base/monotonic_ns.h"
 #include "client/context/context.h"
 #include "client/port/port.h"
 #include "client/port/user_op.h"
 #include "client/tnbc/pages/access_log.h"
 #include "client/tnbc/pages/held_signals.h"
 #include "client/tnbc/pages/memory_end.h"
-#include "client/tnbc/pages/monotonic_clock.h"
 #include "protocol/ring_layout.h"
 
 namespace copse::tnbc {
@@ -88,7 +87,7 @@ bool AsynchronousCompletion::Enlist(const std::shared_ptr<PendingCall>& call, Ca
 
 copse_status_t AsynchronousCompletion::Call(const Work& work, const std::shared_ptr<Caller>& caller,
                                             bool* returned_early) {
-  const uint64_t since = NowNs();
+  const uint64_t since = MonotonicNs();
   Reap();
   const auto call =
       std::make_shared<PendingCall>(means_, work.stream, work.args, work.fragmentation, work.record, caller);
@@ -114,13 +113,13 @@ copse_status_t AsynchronousCompletion::Call(const Work& work, const std::shared_
   }
   lingers_.store(*returned_early, std::memory_order_relaxed);
   if (*returned_early) {
-    call->NoteReturn(NowNs() - since);
+    call->NoteReturn(MonotonicNs() - since);
     counters_.early.fetch_add(1, std::memory_order_relaxed);
     counters_.pending_bytes.fetch_add(call->pending_bytes(), std::memory_order_relaxed);
     calls_.Advance();
     calls_.WakeCompletion();
     if (call->wants_copies()) calls_.WakeCopier();
-    counters_.inside_ns.fetch_add(NowNs() - since, std::memory_order_relaxed);
+    counters_.inside_ns.fetch_add(MonotonicNs() - since, std::memory_order_relaxed);
     return COPSE_OK;
   }
   if (status == COPSE_OK) status = AwaitEnd(call.get(), caller.get());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/tnbc/call_requests.h"
 
+#include "base/monotonic_ns.h"
 #include "client/context/context.h"
 #include "client/tnbc/pages/held_signals.h"
-#include "client/tnbc/pages/monotonic_clock.h"
 
 namespace copse::tnbc {
 
@@ -69,7 +69,7 @@ copse_status_t CallRequests::CountComplete() {
 bool CallRequests::TakeToPlace(uint32_t index) {
   Fragment& fragment = fragments_[index];
   if (!fragment.is_complete || fragment.placed_ns != 0) return false;
-  fragment.placed_ns = NowNs();
+  fragment.placed_ns = MonotonicNs();
   return true;
 }
 

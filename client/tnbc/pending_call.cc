@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/monotonic_ns.h"
 #include "client/tnbc/pages/held_signals.h"
-#include "client/tnbc/pages/monotonic_clock.h"
 #include "client/tnbc/pages/page_bytes.h"
 
 namespace copse::tnbc {
@@ -58,7 +58,7 @@ bool PendingCall::Prepare(bool may_return) {
 
 // The edges are posted here, and the fragments by Advance once the edges have arrived.
 copse_status_t PendingCall::Start(copse_team_t* team) {
-  start_ns_ = NowNs();
+  start_ns_ = MonotonicNs();
   uint8_t* const send = sender_->address();
   // A broadcast's root sends from the receive buffer.
   uint8_t* const receive = fragmentation_.is_source ? send : receiver_->address();
@@ -236,7 +236,7 @@ PendingCall::AdvanceResult PendingCall::Advance(bool may_post) {
     if (!requests_.all_complete() || !IsAnnounced()) return;
     Take(CallEvent::kComplete);
     if (state != CallState::kReturned) return;
-    means_.counters->behind_ns.fetch_add(NowNs() - start_ns_, std::memory_order_relaxed);
+    means_.counters->behind_ns.fetch_add(MonotonicNs() - start_ns_, std::memory_order_relaxed);
   };
   advance();
   return {progress_.state(), wants_room, LetsOthersPost()};
@@ -247,7 +247,7 @@ void PendingCall::NoteReturn(uint64_t inside_ns) {
   since_return_.emplace(&means_.guard->accesses());
   if (record_ == nullptr) return;
   record_->call.early = true;
-  record_->call.returned = NowNs();
+  record_->call.returned = MonotonicNs();
   record_->call.inside = inside_ns;
 }
 

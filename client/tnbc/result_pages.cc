@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "client/tnbc/pages/monotonic_clock.h"
+#include "base/monotonic_ns.h"
 
 namespace copse::tnbc {
 
@@ -60,7 +60,7 @@ void ResultPages::Open(uint32_t index) {
   if (record_ == nullptr) {
     guard_->Release(range);
   } else {
-    record_->pieces[index].there_ns = NowNs();
+    record_->pieces[index].there_ns = MonotonicNs();
     guard_->ReleaseAtAccess(range);
   }
 }

@@ -2,7 +2,6 @@
 #include "client/tnbc/team_calls.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace copse::tnbc {
 namespace {

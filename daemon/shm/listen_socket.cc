@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

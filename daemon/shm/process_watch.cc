@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include <optional>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"

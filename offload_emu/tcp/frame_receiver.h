@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "offload_emu/frame_inbox.h"
+#include "offload_emu/frames/frame_inbox.h"
 #include "offload_emu/tcp/connection_set.h"
 #include "offload_emu/tcp/tcp_peer.h"
 #include "offload_emu/tcp/wire_format.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "base/x509.h"
+#include "base/certificates/x509.h"
 #include "offload_emu/tcp/testing/test_authority.h"
 
 namespace copse::emu {

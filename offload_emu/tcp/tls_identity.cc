@@ -5,13 +5,12 @@
 #include <openssl/ssl.h>
 
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/certificates/spiffe_id.h"
+#include "base/certificates/x509.h"
 #include "base/check.h"
-#include "base/spiffe_id.h"
 #include "base/status_macros.h"
-#include "base/x509.h"
 
 namespace copse::emu {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/process/lost_memory.h"
 #include "base/status_macros.h"
-#include "offload_emu/frame_inbox.h"
+#include "offload_emu/frames/frame_inbox.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/ucx/send_buffers.h"
 #include "offload_emu/ucx/ucx_status.h"

@@ -13,7 +13,6 @@
 #include "planner/admin/plan_row_encoder.h"
 #include "planner/admin/row_selector.h"
 #include "planner/admin/row_stream.h"
-#include "rpc/text.h"
 #include "schedule/plan.h"
 
 namespace copse::planner {

@@ -2,12 +2,10 @@
 #include "planner/admin/plan_measures.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "planner/admin/admin_rows.h"
 #include "planner/planner.h"
 #include "rpc/text.h"
 

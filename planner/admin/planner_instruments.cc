@@ -95,15 +95,16 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
   counters["formations.time_max_us"] = formations().max() / 1000;
 
   const coordinator::Outbox& outbox = parts_.coordinator->outbox();
-  counters["store.commits"] = outbox.commits_ns().count();
-  counters["store.commits_failed"] = outbox.failed_commits();
-  counters["store.time_p50_us"] = outbox.commits_ns().Percentile(0.5) / 1000;
-  counters["store.time_p99_us"] = outbox.commits_ns().Percentile(0.99) / 1000;
-  counters["store.time_max_us"] = outbox.commits_ns().max() / 1000;
+  const coordinator::CommitOutcomes& commits = outbox.commits().outcomes();
+  counters["store.commits"] = commits.times_ns().count();
+  counters["store.commits_failed"] = commits.failures();
+  counters["store.time_p50_us"] = commits.times_ns().Percentile(0.5) / 1000;
+  counters["store.time_p99_us"] = commits.times_ns().Percentile(0.99) / 1000;
+  counters["store.time_max_us"] = commits.times_ns().max() / 1000;
   counters["store.quarantined"] = parts_.coordinator->quarantined();
-  counters["store.waiting_changes"] = outbox.waiting_changes();
+  counters["store.waiting_changes"] = outbox.commits().waiting_changes();
   counters["store.waiting_messages"] = outbox.waiting_messages();
-  counters["store.failing_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(outbox.failing_for()));
+  counters["store.failing_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(outbox.commits().failing_for()));
 
   const PlanCounts& plans = parts_.plan_maker->counts();
   counters["plans.sets_made"] = plans.sets_made;

@@ -16,9 +16,6 @@ namespace {
 using measure::NodePair;
 using measure::PairMeasurement;
 
-// Daemons spin for this time by default. A wait of at most this time ends without a sleep; every longer wait ends with
-// a wake.
-constexpr int64_t kSpinNs = 200'000;
 constexpr size_t kPairsAtOnceMax = 4;
 // For every kNodesPerPair nodes, one pair is measured concurrently, unless ProbeOptions sets the number of pairs.
 constexpr size_t kNodesPerPair = 8;
@@ -26,7 +23,12 @@ constexpr size_t kNodesPerPair = 8;
 }  // namespace
 
 TopologyProbe::TopologyProbe(const Clock* clock, coordinator::Coordinator* coordinator, ProbeOptions options, Done done)
-    : clock_(clock), coordinator_(coordinator), options_(std::move(options)), done_(std::move(done)) {}
+    : clock_(clock),
+      coordinator_(coordinator),
+      options_(std::move(options)),
+      done_(std::move(done)),
+      results_((options_.tree.has_value() ? options_.tree->costs() : options_.costs).wake_ns),
+      kept_(results_) {}
 
 void TopologyProbe::Start() {
   began_ = clock_->Now();
@@ -71,7 +73,7 @@ void TopologyProbe::MeasureLinks() {
 }
 
 void TopologyProbe::MeasureTwice() {
-  const absl::StatusOr<std::vector<NodePair>> pairs = measure::DoubtfulRates(*tree_, Measurements());
+  const absl::StatusOr<std::vector<NodePair>> pairs = measure::DoubtfulRates(*tree_, results_.Measurements());
   if (!pairs.ok()) return Fail(pairs.status());
   phase_ = Phase::kTwice;
   Queue(*pairs);
@@ -127,7 +129,7 @@ void TopologyProbe::StartMore() {
       coordinator::MeasureLimits limits = options_.limits;
       if (!measures_rates()) {
         limits.bulk_bytes_max = 0;
-      } else if (const auto known = results_.find(pair); known != results_.end() && known->second.latency.has_value()) {
+      } else if (results_.IsMeasured(pair)) {
         limits.pings = 1;  // the latency is known; this is the daemons' minimum
       }
       const auto [a, b] = NamesOf(pair);
@@ -144,9 +146,8 @@ void TopologyProbe::StartMore() {
 
 void TopologyProbe::OnMeasured(NodePair pair, const absl::StatusOr<schedule::MeasureReply>& reply) {
   running_.erase(pair);
-  Result& result = results_[pair];
   if (!reply.ok()) {
-    result.status = reply.status();
+    results_.Fail(pair, reply.status());
     COPSE_LOG(kInfo, "probe: ", reply.status().message());
     // The front of the queue is measured last.
     if (!out_of_time_ && phase_ != Phase::kTwice && again_.insert(pair).second) queue_.insert(queue_.begin(), pair);
@@ -160,34 +161,9 @@ void TopologyProbe::OnMeasured(NodePair pair, const absl::StatusOr<schedule::Mea
     receive_ns_[a].push_back(reply->receive_ns);
     send_ns_[b].push_back(reply->peer_send_ns);
     receive_ns_[b].push_back(reply->peer_receive_ns);
-    if (!result.latency.has_value() || reply->pings > result.latency->pings) result.latency = *reply;
-    result.round_trip_ns =
-        result.round_trip_ns == 0 ? reply->round_trip_ns : std::min(result.round_trip_ns, reply->round_trip_ns);
-    if (reply->bulk_bytes > 0 && reply->bulk_ns > 0) {
-      const double rate = static_cast<double>(reply->bulk_bytes) * 1e9 / static_cast<double>(reply->bulk_ns);
-      result.bandwidth_bytes_per_s = std::max(result.bandwidth_bytes_per_s, static_cast<int64_t>(rate));
-    }
+    results_.Add(pair, *reply);
   }
   StartMore();
-}
-
-PairMeasurement TopologyProbe::MeasurementOf(const NodePair& pair, const Result& result) const {
-  const schedule::MeasureReply& reply = *result.latency;
-  const int64_t overheads = reply.send_ns + reply.peer_receive_ns + reply.peer_send_ns + reply.receive_ns;
-  const int64_t wake =
-      result.round_trip_ns > kSpinNs ? (options_.tree ? options_.tree->costs() : options_.costs).wake_ns : 0;
-  return {.pair = pair,
-          .latency_ns = std::max<int64_t>(0, (result.round_trip_ns - overheads) / 2 - wake),
-          .latency_spread_ns = std::max<int64_t>(0, reply.round_trip_median_ns - result.round_trip_ns) / 2,
-          .bandwidth_bytes_per_s = result.bandwidth_bytes_per_s};
-}
-
-std::vector<PairMeasurement> TopologyProbe::Measurements() const {
-  std::vector<PairMeasurement> measurements;
-  for (const auto& [pair, result] : results_) {
-    if (result.latency.has_value()) measurements.push_back(MeasurementOf(pair, result));
-  }
-  return measurements;
 }
 
 // --- Solving ---
@@ -211,8 +187,7 @@ void TopologyProbe::FindTree() {
   std::set<uint32_t> left;
   for (uint32_t n = 0; n < names_.size(); ++n) left.insert(n);
   const auto measured = [this](uint32_t a, uint32_t b) {
-    const auto it = results_.find({std::min(a, b), std::max(a, b)});
-    return it != results_.end() && it->second.latency.has_value();
+    return results_.IsMeasured({std::min(a, b), std::max(a, b)});
   };
   while (true) {
     uint32_t worst = 0;
@@ -228,7 +203,7 @@ void TopologyProbe::FindTree() {
         absl::StrCat("node ", names_[worst], " is left out: not measured to all others (pairs missing=", most, ")"));
   }
   if (left.size() < 2) {
-    for (const auto& [pair, result] : results_) {
+    for (const auto& [pair, result] : results_.all()) {
       if (!result.status.ok()) return Fail(result.status);
     }
     return Fail(absl::DeadlineExceededError("probe: the time was over before a tree could be found"));
@@ -240,17 +215,12 @@ void TopologyProbe::FindTree() {
     place[node] = static_cast<uint32_t>(names.size());
     names.push_back(names_[node]);
   }
-  std::map<NodePair, Result> results;
-  std::vector<PairMeasurement> measurements;
-  for (auto& [pair, result] : results_) {
-    if (place.count(pair.a) == 0 || place.count(pair.b) == 0) continue;
-    const NodePair moved = {place[pair.a], place[pair.b]};
-    measurements.push_back(MeasurementOf(moved, result));
-    results.emplace(moved, std::move(result));
-  }
-  results_ = std::move(results);
+  results_.Renumber([&](const NodePair& pair) -> std::optional<NodePair> {
+    if (place.count(pair.a) == 0 || place.count(pair.b) == 0) return std::nullopt;
+    return NodePair{place[pair.a], place[pair.b]};
+  });
   names_ = std::move(names);
-  auto found = measure::FindTree(names_, measurements);
+  auto found = measure::FindTree(names_, results_.Measurements());
   if (!found.ok()) return Fail(found.status());
   tree_ = *std::move(found);
   if (rest_.empty() || out_of_time_) return MeasureLinks();
@@ -260,18 +230,14 @@ void TopologyProbe::FindTree() {
     for (uint32_t i = 0; i < rest_.size(); ++i) pairs.push_back({i, landmark});
   }
   // results_ now has pairs of rest_, so the results so far are kept apart.
-  kept_ = std::exchange(results_, {});
+  kept_ = results_.Take();
   Queue(std::move(pairs));
 }
 
 void TopologyProbe::AttachRest() {
-  std::vector<PairMeasurement> measurements;
+  const std::vector<PairMeasurement> measurements = results_.Measurements();
   std::set<uint32_t> seen;
-  for (const auto& [pair, result] : results_) {
-    if (!result.latency.has_value()) continue;
-    measurements.push_back(MeasurementOf(pair, result));
-    seen.insert(pair.a);
-  }
+  for (const PairMeasurement& measurement : measurements) seen.insert(measurement.pair.a);
   auto attached = measure::AttachNodes(*tree_, rest_, measurements);
   if (!attached.ok()) return Fail(attached.status());
   for (uint32_t i = 0; i < rest_.size(); ++i) {
@@ -279,13 +245,13 @@ void TopologyProbe::AttachRest() {
       notes_.push_back(absl::StrCat("node ", rest_[i], " is left out: not measured to any other"));
   }
   // The pairs are renumbered by the indices of their nodes in the larger tree.
-  std::map<NodePair, Result> results = std::exchange(kept_, {});
-  for (auto& [pair, result] : results_) {
+  results_.Renumber([&](const NodePair& pair) -> std::optional<NodePair> {
     const auto node = attached->FindNode(rest_[pair.a]);
-    if (!node.has_value()) continue;
-    results.emplace(NodePair{std::min(*node, pair.b), std::max(*node, pair.b)}, std::move(result));
-  }
-  results_ = std::move(results);
+    if (!node.has_value()) return std::nullopt;
+    return NodePair{std::min(*node, pair.b), std::max(*node, pair.b)};
+  });
+  kept_.Merge(std::move(results_));
+  results_ = kept_.Take();
   tree_ = *std::move(attached);
   names_.clear();
   for (const topology::Node& node : tree_->nodes()) names_.push_back(node.name);
@@ -298,14 +264,14 @@ void TopologyProbe::Fail(const absl::Status& status) {
 }
 
 void TopologyProbe::Report() {
-  const std::vector<PairMeasurement> measurements = Measurements();
+  const std::vector<PairMeasurement> measurements = results_.Measurements();
   std::vector<ProbedPair> pairs;
   absl::Status failure = absl::DeadlineExceededError("probe: the time was over before anything was measured");
-  for (const auto& [pair, result] : results_) {
+  for (const auto& [pair, result] : results_.all()) {
     ProbedPair row{.a = names_[pair.a], .b = names_[pair.b]};
     if (result.latency.has_value()) {
       row.measured = true;
-      row.measurement = MeasurementOf(pair, result);
+      row.measurement = results_.MeasurementOf(pair, result);
     } else {
       row.why = std::string(result.status.message());
       failure = result.status;

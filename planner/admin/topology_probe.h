@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "planner/admin/pair_results.h"
 #include "planner/coordinator/coordinator.h"
 #include "planner/measure/measurement.h"
 #include "planner/measure/tree_fit.h"
@@ -66,7 +67,7 @@ struct ProbeReport {
 // (measure/sampling.h); concurrent measurements share no link. Without one it first measures latencies between all
 // nodes, or between some that represent the rest, finds the tree (measure/switch_search.h), and then measures
 // bandwidths as for a known tree. At the end, pairs whose bandwidths are in doubt (measure/tree_fit.h) are measured
-// once more: the higher bandwidth and the lower latency count, since a disturbance makes a measurement slower.
+// once more.
 //
 // A pair that fails is retried once, after the others, since a daemon that was stopped has connections to restore. A
 // missing measurement (a node is lost, two nodes do not reach each other, the time is over) is reported with its
@@ -91,12 +92,6 @@ class TopologyProbe {
   // kLatencies measures between all nodes, or those that represent the rest; kRest between the rest and these; kLinks
   // measures pairs that cover the tree; kTwice, pairs in doubt.
   enum class Phase { kLatencies, kRest, kLinks, kTwice };
-  struct Result {
-    std::optional<schedule::MeasureReply> latency;  // the reply with the most pings
-    int64_t round_trip_ns = 0;                      // minimum of all replies
-    int64_t bandwidth_bytes_per_s = 0;              // maximum of all replies; 0: not measured
-    absl::Status status;                            // the newest failure
-  };
 
   void Queue(std::vector<measure::NodePair> pairs);
   void StartMore();
@@ -110,9 +105,6 @@ class TopologyProbe {
   void Fail(const absl::Status& status);
   bool measures_rates() const { return phase_ == Phase::kLinks || phase_ == Phase::kTwice; }
   bool MayStart(const measure::NodePair& pair) const;
-  std::vector<measure::PairMeasurement> Measurements() const;
-  // Returns the pair's measurement without the overheads and wakes of daemons.
-  measure::PairMeasurement MeasurementOf(const measure::NodePair& pair, const Result& result) const;
   std::pair<std::string, std::string> NamesOf(const measure::NodePair& pair) const {
     return {phase_ == Phase::kRest ? rest_[pair.a] : names_[pair.a], names_[pair.b]};
   }
@@ -133,9 +125,9 @@ class TopologyProbe {
   bool reported_ = false;
   bool out_of_time_ = false;
   bool stopped_ = false;
-  std::map<measure::NodePair, Result> results_;
-  std::set<measure::NodePair> again_;         // pairs that failed once in this phase
-  std::map<measure::NodePair, Result> kept_;  // results between the nodes that represent the rest, during kRest
+  PairResults results_;
+  std::set<measure::NodePair> again_;  // pairs that failed once in this phase
+  PairResults kept_;                   // results between the nodes that represent the rest, during kRest
   std::map<std::string, std::vector<int64_t>> send_ns_, receive_ns_;  // by node name
   std::vector<std::string> notes_;
 };

@@ -14,6 +14,7 @@
 #include "planner/coordinator/testing/fake_plan_maker.h"
 #include "planner/measure/switch_search.h"
 #include "planner/measure/testing/random_tree.h"
+#include "planner/measure/testing/same_tree.h"
 
 namespace copse::planner {
 namespace {

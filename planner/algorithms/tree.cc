@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/algorithms/tree.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "base/string_view.h"
 #include "schedule/plan.h"

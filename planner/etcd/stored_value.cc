@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/encoding/compression.h"
-#include "base/status_macros.h"
 #include "base/string_view.h"
 #include "planner/etcd/fenced_writer.h"
 #include "planner/etcd/operations.h"

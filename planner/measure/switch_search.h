@@ -49,10 +49,6 @@ std::vector<uint32_t> Landmarks(const topology::Topology& tree);
 absl::StatusOr<topology::Topology> AttachNodes(const topology::Topology& tree, absl::Span<const std::string> more,
                                                absl::Span<const PairMeasurement> measurements);
 
-// Returns whether both trees have the same nodes (by name), and their links between switches separate the nodes into
-// the same pairs of sets. Switches with two links, and the choice of the root, make no difference.
-bool SameTree(const topology::Topology& a, const topology::Topology& b);
-
 }  // namespace copse::measure
 
 #endif  // COPSE_PLANNER_MEASURE_SWITCH_SEARCH_H_

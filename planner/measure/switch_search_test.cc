@@ -9,6 +9,7 @@
 #include "base/prng.h"
 #include "planner/measure/sampling.h"
 #include "planner/measure/testing/random_tree.h"
+#include "planner/measure/testing/same_tree.h"
 #include "planner/measure/tree_fit.h"
 
 namespace copse::measure {

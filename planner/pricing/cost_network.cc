@@ -4,8 +4,8 @@
 namespace copse::planner {
 namespace {
 
-// The engine packs messages to one node into frames of up to Outbox::kBatchBytesMax (offload_emu/outbox.h); packet.h
-// has the headers.
+// The engine packs messages to one node into frames of up to FrameOutbox::kBatchBytesMax
+// (offload_emu/frames/frame_outbox.h); packet.h has the headers.
 constexpr uint64_t kFrameBytes = 16 * 1024;
 constexpr uint64_t kFrameHeaderBytes = 32;
 constexpr uint64_t kRecordBytes = 40;

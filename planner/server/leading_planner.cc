@@ -230,8 +230,8 @@ absl::Status LeadingPlanner::CheckLeads() const {
     return absl::DeadlineExceededError(absl::StrCat("no daemon answers, and another planner may reach them (daemons=",
                                                     pings_->daemons(), ", limit=", FormatShortDuration(reach_), ")"));
   }
-  const coordinator::Outbox& outbox = coordinator_->outbox();
-  return outbox.is_deposed() ? outbox.error() : absl::OkStatus();
+  const coordinator::CommitQueue& commits = coordinator_->outbox().commits();
+  return commits.is_deposed() ? commits.outcomes().error() : absl::OkStatus();
 }
 
 }  // namespace copse::planner

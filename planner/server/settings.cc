@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/config/places.h"
-#include "base/config/tls_keys.h"
+#include "base/config/service_keys.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 #include "planner/server/rules_file.h"
@@ -135,7 +135,7 @@ config::Config NewConfig() {
   using config::Type;
   return config::Config(
       "copse-planner",
-      config::WithTlsKeys({
+      config::WithServiceKeys({
           {.name = "listen",
            .default_text = "127.0.0.1:7470",
            .comment = "Where daemons and copsectl connect, HOST:PORT. Port 0: any (see --port-file)."},
@@ -206,15 +206,6 @@ config::Config NewConfig() {
            .comment = "Ranks of a team.",
            .lowest = "1",
            .highest = "1048576"},
-          {.name = "core_memory",
-           .type = Type::kBool,
-           .default_text = "false",
-           .comment = "Core dumps hold this program's memory: keys, and parts of messages. For finding an error."},
-          {.name = "log_level",
-           .default_text = "info",
-           .comment = "May change while running.",
-           .choices = {"debug", "info", "warning", "error"}},
-          {.name = "log_file", .comment = "Empty: standard error. Opened again at SIGHUP."},
       }));
 }
 

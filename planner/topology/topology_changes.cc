@@ -50,8 +50,8 @@ std::string ValueOf(const Figures& figures, std::string_view wanted) {
   return kNone;
 }
 
-// Changes collects changes; a change that equals one of the last few except for the name is merged with that one.
-class Changes {
+// MergedChanges collects changes; a change that equals one of the last few except for the name is merged with that one.
+class MergedChanges {
  public:
   void Add(const char* kind, const char* thing, const std::string& name, const std::string& key,
            const std::string& before, const std::string& after) {
@@ -79,7 +79,7 @@ class Changes {
 
 template <typename Item>
 void Compare(const Topology* before, const Topology* after, const std::vector<Item>& (Topology::*items)() const,
-             const char* thing, Changes& changes) {
+             const char* thing, MergedChanges& changes) {
   static const std::vector<Item>& kNothing = *new std::vector<Item>;
   const std::vector<Item>& old_items = before == nullptr ? kNothing : (before->*items)();
   const std::vector<Item>& new_items = after == nullptr ? kNothing : (after->*items)();
@@ -117,7 +117,7 @@ void Compare(const Topology* before, const Topology* after, const std::vector<It
 }  // namespace
 
 std::vector<TopologyChange> CompareTopologies(const Topology* before, const Topology* after) {
-  Changes changes;
+  MergedChanges changes;
   Compare(before, after, &Topology::switches, "switch", changes);
   Compare(before, after, &Topology::nodes, "node", changes);
   std::vector<TopologyChange> all = changes.Take();

@@ -25,6 +25,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "rpc/status.h"
 #include "testbed/cluster/state.h"
 #include "testbed/cluster/supervisor.h"
 #include "testbed/netns/mpi_launch.h"
@@ -49,21 +50,6 @@ struct CommandLine {
   std::vector<std::string> command;
 };
 
-int ExitCode(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 0;
-    case absl::StatusCode::kInvalidArgument:
-      return 2;
-    case absl::StatusCode::kUnavailable:
-      return 3;
-    case absl::StatusCode::kDeadlineExceeded:
-      return 4;
-    default:
-      return 1;
-  }
-}
-
 int Fail(const absl::Status& status) {
   if (absl::IsCancelled(status)) {
     std::fprintf(stderr, "tools/cluster: up: interrupted; nothing is left (signal=%s)\n",
@@ -71,7 +57,7 @@ int Fail(const absl::Status& status) {
     return 128 + std::stoi(std::string(status.message()));
   }
   std::fprintf(stderr, "tools/cluster: %s\n", std::string(status.message()).c_str());
-  return ExitCode(status);
+  return rpc::ExitCode(status);
 }
 
 // --- up, down, status ---

@@ -13,6 +13,7 @@ What the graph cannot show (an #include of a system header without its target) t
 _ROOMS = {
     "//base": "base",
     "//base:clock": "clock",
+    "//base:monotonic_ns": "clock",
     "//bench": "bench",
     "//cli/command_line": "command-line",
     "//cli/client": "ctl",

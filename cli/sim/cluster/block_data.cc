@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/prng.h"
-#include "offload_emu/alu/alu.h"
 
 namespace copse::sim {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "schedule/expand.h"
 
 namespace copse::sim {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/api/roll_call.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "client/mpi/api/launcher_notes.h"

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -61,9 +60,6 @@ class Communicator {
   // a rank that has continued elsewhere after an error.
   bool EndsOnErrors() const;
 
-  // Returns whether EndsOnErrors was true on all ranks when they last compared it. If not, all calls that the team can
-  // make go to it, and none to MPI.
-  bool all_end_on_errors() const { return all_end_on_errors_; }
   // Records that EndsOnErrors has become false on a rank. It is called on all ranks before the same call.
   void SetHandlesErrors() { all_end_on_errors_ = false; }
 
@@ -124,6 +120,8 @@ class Communicator {
   Reason by_mpi_ = Reason::kNone;  // reason why the communicator never gets a team; kNone: it may get one
   TeamDecision decision_;
   uint64_t forming_ns_ = 0;
+  // EndsOnErrors was true on all ranks when they last compared it. If not, all calls that the team can make go to it,
+  // and none to MPI.
   bool all_end_on_errors_ = false;
   std::map<uint64_t, PathChoice> choices_;  // by kind of call
   uint64_t members_hash_ = 0;               // 0: not computed yet

@@ -60,7 +60,6 @@ TEST_F(CommunicatorTest, ErrorsEndTheJobIfTheHandlerIsFatal) {
   EXPECT_FALSE(communicator->EndsOnErrors());
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_ARE_FATAL);
   EXPECT_TRUE(communicator->EndsOnErrors());
-  EXPECT_FALSE(communicator->all_end_on_errors());
 }
 
 TEST_F(CommunicatorTest, AFailureIsPrintedOnceAndHasItsText) {

@@ -9,8 +9,8 @@
 #include <memory>
 #include <mutex>
 
+#include "base/monotonic_ns.h"
 #include "client/tnbc/pages/free_syscall.h"
-#include "client/tnbc/pages/monotonic_clock.h"
 #include "client/tnbc/pages/page_rights.h"
 #include "client/tnbc/pages/page_state.h"
 #include "client/tnbc/pages/signal_bits.h"
@@ -178,7 +178,7 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
     if (Settle(found, true)) accesses_.AddCopy();
     return;
   }
-  const uint64_t since = NowNs();
+  const uint64_t since = MonotonicNs();
   uint64_t never = 0;
   if (found.access != nullptr && accessor != Accessor::kNobody &&
       found.access->ns.compare_exchange_strong(never, since)) {
@@ -191,7 +191,7 @@ void PageGuard::AwaitFound(const PendingRanges::Found& found, uintptr_t address,
   accesses_.Add(address, since);
   if (found.state == PageState::kFailed) callbacks_.TellLost(address);
   while (!PendingRanges::Wait(found, kTurnEveryNs)) GiveTurn(on_wait);
-  const uint64_t waited = NowNs() - since;
+  const uint64_t waited = MonotonicNs() - since;
   accesses_.AddWait(waited);
   if (found.access != nullptr) found.access->waited_ns.fetch_add(waited, std::memory_order_relaxed);
 }

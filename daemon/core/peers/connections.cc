@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 #include "daemon/core/peers/pair_meters.h"
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"

@@ -88,7 +88,7 @@ void FormationTable::CheckInvariants() const {
   }
   for (const auto& [key, formation] : formations_) {
     CHECK(formation.state != State::kPreparing || keys_.contains(formation.id));
-    CHECK(formation.state == State::kPreparing || formation.is_ahead || formation.neighbors.empty());
+    CHECK(formation.state == State::kPreparing || formation.is_ahead || formation.exchange.neighbors().empty());
     CHECK(formation.state == State::kGathering || !formation.is_ahead);
     CHECK(formation.state != State::kOver || formation.own.empty());
   }

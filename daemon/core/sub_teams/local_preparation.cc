@@ -56,26 +56,24 @@ std::optional<SubTeamOutcome> LocalPreparation::MeetNeighbors(TeamId parent, Sub
       return SubTeamOutcome::ByPlanner(
           absl::StrCat("node ", options_->node.name, ": no connection to node ", node.name));
     }
-    formation->neighbors.push_back(node);
-    if (like != nullptr) continue;
-    formation->unlabeled.emplace(node.incarnation, label.neighbor);
+    if (like != nullptr) {
+      formation->exchange.Connect(node);
+      continue;
+    }
+    formation->exchange.Expect(node, label.neighbor);
     link_->SendToPeer(node.incarnation, SubTeamLabelMessage{.team = parent, .id = id, .label = label.label});
   }
   if (like != nullptr) {
-    formation->labels = like->RemoteLabelsLike(id);
+    formation->exchange.SetLabels(like->RemoteLabelsLike(id));
     return std::nullopt;
   }
-  for (const auto& [from, label] : early_labels_.Take(id)) {
-    const auto node = formation->unlabeled.extract(from);
-    if (!node.empty()) formation->labels.push_back({node.mapped(), label});
-  }
+  for (const auto& [from, label] : early_labels_.Take(id)) formation->exchange.Add(from, label);
   return std::nullopt;
 }
 
 TeamId LocalPreparation::Undo(SubTeamFormation* formation) {
   Release(formation);
-  formation->unlabeled.clear();
-  formation->labels.clear();
+  formation->exchange = {};
   formation->plans = 0;
   formation->has_answered = false;
   const TeamId id = std::exchange(formation->id, TeamId(0));
@@ -84,14 +82,14 @@ TeamId LocalPreparation::Undo(SubTeamFormation* formation) {
 }
 
 void LocalPreparation::Release(SubTeamFormation* formation) {
-  for (const schedule::TeamNode& node : std::exchange(formation->neighbors, {})) {
+  for (const schedule::TeamNode& node : formation->exchange.TakeNeighbors()) {
     link_->ReleaseNeighbor(node.incarnation);
   }
   early_labels_.Take(formation->id);
 }
 
 void LocalPreparation::BreakAtNeighbors(const SubTeamFormation& formation, const FailureReport& why) {
-  for (const schedule::TeamNode& node : formation.neighbors) {
+  for (const schedule::TeamNode& node : formation.exchange.neighbors()) {
     link_->SendToPeer(node.incarnation, BreakMessage{.team = formation.id, .why = why});
   }
 }

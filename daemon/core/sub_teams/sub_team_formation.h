@@ -9,11 +9,11 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "base/ids.h"
 #include "daemon/core/peers/peer_messages.h"
+#include "daemon/core/sub_teams/label_exchange.h"
 #include "daemon/core/sub_teams/rank_gathering.h"
 #include "protocol/control.h"
 
@@ -63,11 +63,9 @@ struct SubTeamFormation {
   bool is_duplicate = false;
   bool is_positional = false;  // the members make the plans themselves
   TeamId id{0};
-  std::set<NodeIndex> unanswered;              // of `below`
-  std::vector<schedule::TeamNode> neighbors;   // of the new team, connected meanwhile
-  std::map<Incarnation, NodeIndex> unlabeled;  // neighbors whose labels are missing, with their indices there
-  std::vector<schedule::EdgeLabel> labels;
-  uint64_t plans = 0;  // hash of the members' plans; 0: not known, or the parent's
+  std::set<NodeIndex> unanswered;  // of `below`
+  LabelExchange exchange;          // with the neighbors in the new team
+  uint64_t plans = 0;              // hash of the members' plans; 0: not known, or the parent's
   bool has_answered = false;
 
   SubTeamOutcome outcome;  // when it is over

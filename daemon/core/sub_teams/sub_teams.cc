@@ -209,16 +209,12 @@ bool SubTeams::PrepareAgain(const Key& key) {
 void SubTeams::OnLabel(Incarnation from, const SubTeamLabelMessage& m) {
   const std::optional<Key> key = table_.KeyOf(m.id);
   if (!key) return local_.AddEarly(m.id, from, m.label);
-  Formation& formation = table_.at(*key);
-  const auto node = formation.unlabeled.extract(from);
-  if (node.empty()) return;
-  formation.labels.push_back({node.mapped(), m.label});
-  AnswerIfDone(*key);
+  if (table_.at(*key).exchange.Add(from, m.label)) AnswerIfDone(*key);
 }
 
 void SubTeams::AnswerIfDone(const Key& key) {
   Formation& formation = table_.at(key);
-  if (!formation.unanswered.empty() || !formation.unlabeled.empty() || formation.has_answered) return;
+  if (!formation.unanswered.empty() || !formation.exchange.is_complete() || formation.has_answered) return;
   if (parents_.IsRoot(key.first)) {
     return EndFormed(key, formation.is_duplicate ? root_.Promise(key.first) : TeamId(0));
   }
@@ -296,7 +292,7 @@ void SubTeams::EndFormed(const Key& key, TeamId next) {
   Formation formation = PassFormed(key, next);
   if (const Team* const team = teams_->Find(formation.id); team != nullptr && !team->broken()) {
     ++formed_;
-    host_->CommitSubTeam(formation.id, formation.labels);
+    host_->CommitSubTeam(formation.id, formation.exchange.labels());
   }
   local_.Release(&formation);
 }

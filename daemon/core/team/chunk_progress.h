@@ -31,7 +31,7 @@ class ChunkProgress {
   uint64_t done(uint32_t local) const { return ranks_[local].done; }  // number of chunks
   bool failed(uint32_t local) const { return ranks_[local].failed; }
   bool any_failed() const {
-    return std::any_of(ranks_.begin(), ranks_.end(), [](const RankProgress& rank) { return rank.failed; });
+    return std::any_of(ranks_.begin(), ranks_.end(), [](const RankChunks& rank) { return rank.failed; });
   }
   // The rank gets its event.
   void Notify(uint32_t local) { ranks_[local].state = State::kNotified; }
@@ -44,14 +44,14 @@ class ChunkProgress {
 
  private:
   enum class State : uint8_t { kAway, kJoined, kNotified };
-  struct RankProgress {
+  struct RankChunks {
     State state = State::kAway;
     bool failed = false;
     uint64_t next = 0;
     uint64_t done = 0;
   };
 
-  std::vector<RankProgress> ranks_;
+  std::vector<RankChunks> ranks_;
   uint64_t over_ = 0;
 };
 

@@ -27,7 +27,7 @@ schedule::PrepareReply EpochSwitch::Prepare(EpochId epoch,
       reply.why = ReportOf(port.status(), "no room for the team");
       return reply;
     }
-    prepared_ = Prepared{
+    prepared_ = PreparedEpoch{
         .port = *std::move(port), .asked = now, .hold_from = CallSeq(started.value() + layout.window), .decided = {}};
   }
   reply.accepted = true;

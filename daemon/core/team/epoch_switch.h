@@ -98,7 +98,7 @@ class EpochSwitch {
   void CheckInvariants() const;
 
  private:
-  struct Prepared {
+  struct PreparedEpoch {
     std::unique_ptr<EpochPort> port;
     absl::Time asked;                // time of the last question to the neighbors, or of Prepare
     CallSeq hold_from{0};            // first call that must not start before the decision
@@ -107,7 +107,7 @@ class EpochSwitch {
 
   const EpochParts parts_;
   std::vector<std::unique_ptr<EpochPort>> epochs_;  // committed
-  std::optional<Prepared> prepared_;
+  std::optional<PreparedEpoch> prepared_;
   std::unique_ptr<const CallRecords> retired_;  // calls of the epoch that was retired last
 };
 

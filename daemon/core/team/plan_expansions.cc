@@ -23,11 +23,11 @@ size_t PlanExpansions::PlaceOf(const schedule::Plan& plan) const {
   return place;
 }
 
-PlanExpansions::Prepared& PlanExpansions::PreparedOf(const schedule::Plan& plan) {
+PlanExpansions::PreparedPlan& PlanExpansions::PreparedOf(const schedule::Plan& plan) {
   const size_t place = PlaceOf(plan);
-  std::unique_ptr<Prepared>& prepared = prepared_[place];
+  std::unique_ptr<PreparedPlan>& prepared = prepared_[place];
   if (prepared != nullptr) return *prepared;
-  prepared = std::make_unique<Prepared>();
+  prepared = std::make_unique<PreparedPlan>();
   prepared->index = verified_->TreeOf(place);
   prepared->blocks = verified_->BlocksOf(place);
   if (prepared->index == nullptr) {
@@ -44,7 +44,7 @@ void PlanExpansions::AppendCalls(std::vector<schedule::PlanCalls>* counts) const
 }
 
 const PlanIndex& PlanExpansions::IndexOf(const schedule::Plan& plan) {
-  Prepared& prepared = PreparedOf(plan);
+  PreparedPlan& prepared = PreparedOf(plan);
   if (prepared.blocks == nullptr) {
     prepared.own_blocks = std::make_unique<const PlanIndex>(*shape_, plan);
     prepared.blocks = prepared.own_blocks.get();
@@ -55,7 +55,7 @@ const PlanIndex& PlanExpansions::IndexOf(const schedule::Plan& plan) {
 absl::StatusOr<const schedule::NodeSequence*> PlanExpansions::Expand(const schedule::Plan& plan,
                                                                      const CallArguments& arguments,
                                                                      uint32_t rotation) {
-  Prepared& prepared = PreparedOf(plan);
+  PreparedPlan& prepared = PreparedOf(plan);
   auto& cache = prepared.by_root;
   const uint32_t root = HasRoot(arguments.collective) ? arguments.root : rotation;
   const auto it = cache.find(root);
@@ -90,7 +90,7 @@ absl::StatusOr<schedule::Sequences> PlanExpansions::SequencesOf(const schedule::
 
 size_t PlanExpansions::size() const {
   size_t size = 0;
-  for (const std::unique_ptr<Prepared>& prepared : prepared_)
+  for (const std::unique_ptr<PreparedPlan>& prepared : prepared_)
     size += prepared == nullptr ? 0 : prepared->by_root.size();
   return size;
 }

@@ -51,7 +51,7 @@ class PlanExpansions {
   size_t size() const;
 
  private:
-  struct Prepared {
+  struct PreparedPlan {
     const schedule::TreeIndex* index = nullptr;
     const PlanIndex* blocks = nullptr;  // null before the first block collective
     // Small teams own their indices here.
@@ -64,7 +64,7 @@ class PlanExpansions {
 
   // Returns the plan's place in plans().
   size_t PlaceOf(const schedule::Plan& plan) const;
-  Prepared& PreparedOf(const schedule::Plan& plan);
+  PreparedPlan& PreparedOf(const schedule::Plan& plan);
   // Returns the cached expansion, after making it if necessary. `rotation` is that of schedule::ViewOf.
   absl::StatusOr<const schedule::NodeSequence*> Expand(const schedule::Plan& plan, const CallArguments& arguments,
                                                        uint32_t rotation);
@@ -72,7 +72,7 @@ class PlanExpansions {
   const schedule::ShapeIndex* const shape_;
   const NodeIndex self_;
   const std::shared_ptr<const VerifiedPlans> verified_;
-  std::vector<std::unique_ptr<Prepared>> prepared_;  // parallel to plans(); null before the first call
+  std::vector<std::unique_ptr<PreparedPlan>> prepared_;  // parallel to plans(); null before the first call
 };
 
 }  // namespace copse::daemon

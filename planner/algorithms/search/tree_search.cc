@@ -2,7 +2,6 @@
 #include "planner/algorithms/search/tree_search.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace copse::planner {

@@ -11,7 +11,7 @@
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "planner/algorithms/trees/broadcast_algorithms.h"
+#include "planner/algorithms/testing/broadcast_names.h"
 #include "planner/topology/generate.h"
 
 namespace copse::planner {
@@ -196,7 +196,7 @@ TEST(BlockTreeTest, BestIsNeverSlowerThanTheOthers) {
     for (const BlockCollective collective :
          {BlockCollective::kScatter, BlockCollective::kGather, BlockCollective::kAllgather}) {
       const auto best = BuildBlockTrees("best", costs, collective, nodes / 2).value();
-      for (const std::string& name : BroadcastAlgorithms({2, 3, 4, 8, 16})) {
+      for (const std::string& name : BroadcastNames({2, 3, 4, 8, 16})) {
         if (name == "optimal") continue;
         const auto trees = BuildBlockTrees(name, costs, collective, nodes / 2);
         ASSERT_TRUE(trees.ok()) << name << trees.status();

@@ -70,15 +70,4 @@ absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const B
   return TreeOfNeighbors(costs, root, neighbors);
 }
 
-std::vector<std::string> BroadcastAlgorithms(const std::vector<uint32_t>& fanouts) {
-  std::vector<std::string> names = {"ft", "bt"};
-  for (const uint32_t k : fanouts) names.push_back(absl::StrCat("knomial-", k));
-  for (const uint32_t k : fanouts) names.push_back(absl::StrCat("kary-", k));
-  for (const char* name : {"fnf", "fef-latency", "fef-cost", "fcef", "fcef-bhat", "la", "la-bhat", "mgo", "mgo-jackson",
-                           "optimal", "best"}) {
-    names.emplace_back(name);
-  }
-  return names;
-}
-
 }  // namespace copse::planner

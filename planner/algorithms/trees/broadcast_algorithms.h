@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "planner/algorithms/broadcast_costs.h"
@@ -25,9 +24,6 @@ std::string AlgorithmName(std::string_view text);
 //
 // Errors:  INVALID_ARGUMENT for another name, a K out of range, root >= n, or from the algorithm.
 absl::StatusOr<BroadcastTree> BuildBroadcast(std::string_view algorithm, const BroadcastCosts& costs, uint32_t root);
-
-// Returns the names of all algorithms, with each of `fanouts` as K.
-std::vector<std::string> BroadcastAlgorithms(const std::vector<uint32_t>& fanouts);
 
 }  // namespace copse::planner
 

@@ -13,6 +13,7 @@
 #include "planner/algorithms/lower_bound.h"
 #include "planner/algorithms/search/falling_tail.h"
 #include "planner/algorithms/search/tree_greedy.h"
+#include "planner/algorithms/testing/broadcast_names.h"
 #include "planner/algorithms/testing/random_costs.h"
 #include "planner/algorithms/trees/earliest_completion_first.h"
 #include "planner/algorithms/trees/mgo.h"
@@ -26,7 +27,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 std::vector<std::string> NamesFor(const BroadcastCosts& costs) {
   std::vector<std::string> names;
-  for (const std::string& name : BroadcastAlgorithms({2, 3, 5})) {
+  for (const std::string& name : BroadcastNames({2, 3, 5})) {
     if (name == "optimal" && costs.node_count() > 6) continue;
     names.push_back(name);
   }

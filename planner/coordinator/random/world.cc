@@ -33,7 +33,7 @@ void World::Elect() {
 }
 
 bool World::HasEnded(Planner& planner) {
-  const bool is_deposed = planner.coordinator->outbox().is_deposed();
+  const bool is_deposed = planner.coordinator->outbox().commits().is_deposed();
   const bool is_leader = leads(planner);
   // A former leader notices that its lease is over, some time after it goes on.
   if (!is_leader && !planner.paused && (is_deposed || prng.Chance(0.02))) planner.dead = true;

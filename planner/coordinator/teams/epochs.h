@@ -70,8 +70,6 @@ class Epochs {
   absl::StatusOr<std::vector<std::string>> Encode(std::vector<schedule::Plan> plans);  // with new ids
   // Returns the joins of each member's ranks, by member; they point into `joins`.
   std::vector<std::vector<const Join*>> JoinsByMember(const Team& team, const std::vector<Join>& joins) const;
-  // Returns the team with the epoch of its change, whose members have all accepted.
-  absl::StatusOr<TeamRecord> Decided(const Team& team) const;
   // Asks a member that has committed, if the planner was started again before any member had.
   void AskForPlans(Team& team, const Node& node);
   void Label(Team& team);  // requires that all members have accepted; Decide follows

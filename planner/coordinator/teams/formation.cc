@@ -2,7 +2,6 @@
 #include "planner/coordinator/teams/formation.h"
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -74,7 +73,8 @@ std::optional<FailureReport> Formation::Refusal(const Join& join) const {
                          FailureCause::kNodeDraining, join.node, join.message.rank};
   }
   if (join.message.parent != TeamId{0}) return ParentRefusal(join);
-  if (state_->outbox.failing_for() > kStorePatience) return NotRecorded(state_->outbox.error());
+  const CommitQueue& commits = state_->outbox.commits();
+  if (commits.failing_for() > kStorePatience) return NotRecorded(commits.outcomes().error());
   return std::nullopt;
 }
 

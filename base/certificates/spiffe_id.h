@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The name in a certificate: the URI spiffe://DOMAIN/ROLE/NAME.
-#ifndef COPSE_BASE_SPIFFE_ID_H_
-#define COPSE_BASE_SPIFFE_ID_H_
+#ifndef COPSE_BASE_CERTIFICATES_SPIFFE_ID_H_
+#define COPSE_BASE_CERTIFICATES_SPIFFE_ID_H_
 
 #include <optional>
 #include <string>
@@ -25,4 +25,4 @@ std::optional<SpiffeId> ParseSpiffeId(std::string_view uri);
 
 }  // namespace copse
 
-#endif  // COPSE_BASE_SPIFFE_ID_H_
+#endif  // COPSE_BASE_CERTIFICATES_SPIFFE_ID_H_

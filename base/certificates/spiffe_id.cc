@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/spiffe_id.h"
+#include "base/certificates/spiffe_id.h"
 
 #include <algorithm>
 

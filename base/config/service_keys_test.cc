@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/config/tls_keys.h"
+#include "base/config/service_keys.h"
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace copse::config {
 namespace {
 
-TEST(TlsKeysTest, TheKeysFollowTheCertificates) {
+TEST(ServiceKeysTest, TheKeysFollowTheCertificates) {
   std::vector<std::string> names;
   for (const Key& key : WithTlsKeys({{.name = "listen"}, {.name = "tls_cert"}, {.name = "insecure"}})) {
     names.push_back(key.name);
@@ -17,7 +17,14 @@ TEST(TlsKeysTest, TheKeysFollowTheCertificates) {
   EXPECT_EQ(names, (std::vector<std::string>{"listen", "tls_cert", "tls_key", "tls_ca", "tls_crl_dir", "insecure"}));
 }
 
-TEST(TlsKeysTest, TheFilesAreThoseOfTheKeys) {
+TEST(ServiceKeysTest, AServiceHasTheKeysOfItsProcess) {
+  std::vector<std::string> names;
+  for (const Key& key : WithServiceKeys({{.name = "tls_cert"}})) names.push_back(key.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"tls_cert", "tls_key", "tls_ca", "tls_crl_dir", "core_memory", "log_level",
+                                             "log_file"}));
+}
+
+TEST(ServiceKeysTest, TheFilesAreThoseOfTheKeys) {
   Config config("program", WithTlsKeys({{.name = "tls_cert"}}));
   Sources sources;
   sources.environment.emplace();

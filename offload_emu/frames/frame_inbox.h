@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keeps received frames until they are delivered.
-#ifndef COPSE_OFFLOAD_EMU_FRAME_INBOX_H_
-#define COPSE_OFFLOAD_EMU_FRAME_INBOX_H_
+#ifndef COPSE_OFFLOAD_EMU_FRAMES_FRAME_INBOX_H_
+#define COPSE_OFFLOAD_EMU_FRAMES_FRAME_INBOX_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -64,4 +64,4 @@ class FrameInbox {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_FRAME_INBOX_H_
+#endif  // COPSE_OFFLOAD_EMU_FRAMES_FRAME_INBOX_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches outgoing records and control messages for one peer into frames.
-#ifndef COPSE_OFFLOAD_EMU_OUTBOX_H_
-#define COPSE_OFFLOAD_EMU_OUTBOX_H_
+#ifndef COPSE_OFFLOAD_EMU_FRAMES_FRAME_OUTBOX_H_
+#define COPSE_OFFLOAD_EMU_FRAMES_FRAME_OUTBOX_H_
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/ids.h"
-#include "offload_emu/frame_queues.h"
+#include "offload_emu/frames/frame_queues.h"
 #include "offload_emu/packet.h"
 #include "offload_emu/pool.h"
 #include "offload_emu/transport.h"
@@ -19,10 +19,10 @@ namespace copse::emu {
 
 FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Incarnation from, Incarnation to);
 
-// An Outbox gathers records until Flush, and keeps frames that the transport does not take yet, in FrameQueues. Long
-// are records that have a frame of their own; while frames wait, those too whose frame would not be a short one.
+// A FrameOutbox gathers records until Flush, and keeps frames that the transport does not take yet, in FrameQueues.
+// Long are records that have a frame of their own; while frames wait, those too whose frame would not be a short one.
 // `*pool` must outlive it. An empty outbox holds no buffers. Thread-compatible.
-class Outbox {
+class FrameOutbox {
  public:
   // Senders wait at this number of frames, without control frames that have a place of their own. Records of credit may
   // exceed it.
@@ -31,10 +31,10 @@ class Outbox {
   // kind and team at a time.
   static constexpr size_t kControlsMax = 4096;
 
-  Outbox(Incarnation self, Incarnation peer, BufferPool* pool) : self_(self), peer_(peer), pool_(pool) {}
-  Outbox(const Outbox&) = delete;
-  Outbox& operator=(const Outbox&) = delete;
-  ~Outbox() { Clear(); }
+  FrameOutbox(Incarnation self, Incarnation peer, BufferPool* pool) : self_(self), peer_(peer), pool_(pool) {}
+  FrameOutbox(const FrameOutbox&) = delete;
+  FrameOutbox& operator=(const FrameOutbox&) = delete;
+  ~FrameOutbox() { Clear(); }
 
   bool empty() const { return frame_count() == 0; }
   // Returns whether the job must not append a record with so much payload now.
@@ -70,7 +70,7 @@ class Outbox {
   uint32_t BatchBytesMax(bool is_long) const {
     return is_congested_ && !is_long ? kShortFrameBytesMax : kBatchBytesMax;
   }
-  QueuedFrame& FrameFor(FrameQueues::Queue* queue, uint32_t bytes);
+  QueuedFrame& FrameFor(FrameQueues::JobQueue* queue, uint32_t bytes);
   absl::Status Send(Transport* transport, QueuedFrame* frame, bool behind, SentFrames* sent);
   absl::Status FlushAll(Transport* transport, SentFrames* sent);
   absl::Status FlushControls(Transport* transport, bool behind, SentFrames* sent);
@@ -85,4 +85,4 @@ class Outbox {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_OUTBOX_H_
+#endif  // COPSE_OFFLOAD_EMU_FRAMES_FRAME_OUTBOX_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shares the way to one peer between the jobs that send frames to it.
-#ifndef COPSE_OFFLOAD_EMU_FRAME_QUEUES_H_
-#define COPSE_OFFLOAD_EMU_FRAME_QUEUES_H_
+#ifndef COPSE_OFFLOAD_EMU_FRAMES_FRAME_QUEUES_H_
+#define COPSE_OFFLOAD_EMU_FRAMES_FRAME_QUEUES_H_
 
 #include <cstdint>
 #include <vector>
@@ -35,7 +35,7 @@ class FrameQueues {
   static constexpr size_t kFramesMax = 16;
 
   // The short or long frames of one job.
-  struct Queue {
+  struct JobQueue {
     Sender sender;
     bool is_long = false;
     uint64_t credit = 0;              // bytes that it may send in its turn
@@ -50,11 +50,11 @@ class FrameQueues {
   uint64_t NextNumber() { return next_number_++; }
 
   // For makes the sender's queue if there is none yet; At requires that there is one.
-  Queue& For(const Sender& sender, bool is_long);
-  Queue& At(uint32_t job, bool is_long) { return queues_.at(Find(job, is_long)); }
+  JobQueue& For(const Sender& sender, bool is_long);
+  JobQueue& At(uint32_t job, bool is_long) { return queues_.at(Find(job, is_long)); }
   // Numbers the frame.
-  void Add(Queue* queue, const QueuedFrame& frame);
-  void RemoveLast(Queue* queue);
+  void Add(JobQueue* queue, const QueuedFrame& frame);
+  void RemoveLast(JobQueue* queue);
   // Returns whether all frames were begun after the one with this number.
   bool AllAfter(uint64_t number) const;
 
@@ -63,7 +63,7 @@ class FrameQueues {
   template <typename Send>
   absl::Status SendInTurns(const Send& send) {
     for (size_t idle = 0; idle < queues_.size(); turn_ = (turn_ + 1) % queues_.size()) {
-      Queue& queue = queues_[turn_];
+      JobQueue& queue = queues_[turn_];
       const absl::Status status = TakeTurn(&queue, send);
       // A frame may have been refused for its length, so the other queues are tried.
       if (!status.ok() && !absl::IsResourceExhausted(status)) return status;
@@ -83,7 +83,7 @@ class FrameQueues {
   static constexpr size_t kQueuesKept = 4;
 
   template <typename Send>
-  absl::Status TakeTurn(Queue* queue, const Send& send) {
+  absl::Status TakeTurn(JobQueue* queue, const Send& send) {
     if (queue->frames.empty()) return absl::OkStatus();
     if (queue->credit < queue->frames.front().bytes) queue->credit += kTurnBytes * queue->sender.weight;
     size_t done = 0;
@@ -100,10 +100,10 @@ class FrameQueues {
     return status;
   }
   size_t Find(uint32_t job, bool is_long) const;  // queues_.size(): there is none
-  bool full(const Queue& queue) const;
+  bool full(const JobQueue& queue) const;
   void DropEmptyQueues();
 
-  std::vector<Queue> queues_;
+  std::vector<JobQueue> queues_;
   size_t turn_ = 0;  // the queue that sends next
   size_t frame_count_ = 0;
   uint64_t next_number_ = 0;
@@ -111,4 +111,4 @@ class FrameQueues {
 
 }  // namespace copse::emu
 
-#endif  // COPSE_OFFLOAD_EMU_FRAME_QUEUES_H_
+#endif  // COPSE_OFFLOAD_EMU_FRAMES_FRAME_QUEUES_H_

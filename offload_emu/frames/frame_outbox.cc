@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/frame_outbox.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,14 +31,14 @@ FrameHeader MakeFrameHeader(FrameKind kind, uint16_t count, uint32_t bytes, Inca
   return header;
 }
 
-bool Outbox::IsLong(uint32_t payload_bytes) const {
+bool FrameOutbox::IsLong(uint32_t payload_bytes) const {
   return sizeof(FrameHeader) + BytesOfRecord(payload_bytes) > BatchBytesMax(/*is_long=*/false);
 }
 
 // --- Appending ---
 
 // Returns the frame that takes `bytes` more: the last one, or a new one.
-QueuedFrame& Outbox::FrameFor(FrameQueues::Queue* queue, uint32_t bytes) {
+QueuedFrame& FrameOutbox::FrameFor(FrameQueues::JobQueue* queue, uint32_t bytes) {
   if (queue->frames.empty() || queue->frames.back().bytes + bytes > BatchBytesMax(queue->is_long)) {
     queues_.Add(queue, QueuedFrame{.bytes = sizeof(FrameHeader)});
   }
@@ -47,7 +47,7 @@ QueuedFrame& Outbox::FrameFor(FrameQueues::Queue* queue, uint32_t bytes) {
   return frame;
 }
 
-uint8_t* Outbox::Append(const Sender& sender, const Record& record, uint32_t payload_bytes) {
+uint8_t* FrameOutbox::Append(const Sender& sender, const Record& record, uint32_t payload_bytes) {
   CHECK_LE(payload_bytes, kPutBytesMax);
   const uint32_t padded = PaddedBytes(payload_bytes);
   QueuedFrame& frame = FrameFor(&queues_.For(sender, IsLong(payload_bytes)), BytesOfRecord(payload_bytes));
@@ -60,8 +60,8 @@ uint8_t* Outbox::Append(const Sender& sender, const Record& record, uint32_t pay
   return at;
 }
 
-void Outbox::Retract(uint32_t job, uint32_t payload_bytes) {
-  FrameQueues::Queue& queue = queues_.At(job, IsLong(payload_bytes));
+void FrameOutbox::Retract(uint32_t job, uint32_t payload_bytes) {
+  FrameQueues::JobQueue& queue = queues_.At(job, IsLong(payload_bytes));
   QueuedFrame& frame = queue.frames.back();
   CHECK(frame.kind == FrameKind::kData);
   frame.bytes -= BytesOfRecord(payload_bytes);
@@ -70,7 +70,7 @@ void Outbox::Retract(uint32_t job, uint32_t payload_bytes) {
   queues_.RemoveLast(&queue);
 }
 
-bool Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place) {
+bool FrameOutbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message, ControlPlace place) {
   CHECK_LE(message.size(), kControlBytesMax);
   const auto bytes = static_cast<uint32_t>(sizeof(FrameHeader) + message.size());
   QueuedFrame frame{.bytes = bytes, .count = type, .kind = FrameKind::kControl};
@@ -99,7 +99,7 @@ bool Outbox::AppendControl(uint16_t type, absl::Span<const uint8_t> message, Con
 
 // --- Sending ---
 
-absl::Status Outbox::Send(Transport* transport, QueuedFrame* frame, bool behind, SentFrames* sent) {
+absl::Status FrameOutbox::Send(Transport* transport, QueuedFrame* frame, bool behind, SentFrames* sent) {
   const FrameHeader header = MakeFrameHeader(frame->kind, frame->count,
                                              frame->bytes - static_cast<uint32_t>(sizeof(FrameHeader)), self_, peer_);
   std::memcpy(frame->buffer.data, &header, sizeof(header));
@@ -111,7 +111,7 @@ absl::Status Outbox::Send(Transport* transport, QueuedFrame* frame, bool behind,
   return absl::OkStatus();
 }
 
-absl::Status Outbox::FlushControls(Transport* transport, bool behind, SentFrames* sent) {
+absl::Status FrameOutbox::FlushControls(Transport* transport, bool behind, SentFrames* sent) {
   std::vector<QueuedFrame>& frames = behind ? behind_ : ahead_;
   size_t done = 0;
   absl::Status status;
@@ -125,21 +125,21 @@ absl::Status Outbox::FlushControls(Transport* transport, bool behind, SentFrames
   return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
 }
 
-absl::Status Outbox::FlushAll(Transport* transport, SentFrames* sent) {
+absl::Status FrameOutbox::FlushAll(Transport* transport, SentFrames* sent) {
   RETURN_IF_ERROR(FlushControls(transport, /*behind=*/false, sent));
   RETURN_IF_ERROR(
       queues_.SendInTurns([&](QueuedFrame* frame) { return Send(transport, frame, /*behind=*/false, sent); }));
   return FlushControls(transport, /*behind=*/true, sent);
 }
 
-absl::Status Outbox::Flush(Transport* transport, SentFrames* sent) {
+absl::Status FrameOutbox::Flush(Transport* transport, SentFrames* sent) {
   const absl::Status status = FlushAll(transport, sent);
   if (!status.ok()) Clear();
   is_congested_ = !empty();
   return status;
 }
 
-void Outbox::Clear() {
+void FrameOutbox::Clear() {
   queues_.Clear(pool_);
   for (std::vector<QueuedFrame>* frames : {&ahead_, &behind_}) {
     for (QueuedFrame& frame : *frames) pool_->Release(&frame.buffer, BufferPool::kOverwritten);

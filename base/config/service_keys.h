@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines the keys of a configuration that name the files of TLS.
-#ifndef COPSE_BASE_CONFIG_TLS_KEYS_H_
-#define COPSE_BASE_CONFIG_TLS_KEYS_H_
+// Defines the keys that several programs have.
+#ifndef COPSE_BASE_CONFIG_SERVICE_KEYS_H_
+#define COPSE_BASE_CONFIG_SERVICE_KEYS_H_
 
 #include <string>
 #include <vector>
@@ -16,9 +16,13 @@ namespace copse::config {
 // Returns the keys with tls_key, tls_ca and tls_crl_dir behind tls_cert, which is among them.
 std::vector<Key> WithTlsKeys(std::vector<Key> keys);
 
-// Returns the files that these keys name, as CompleteTlsFiles does. `node`: stands for %h.
+// Returns the keys of a daemon or planner: with those of WithTlsKeys, and core_memory, log_level and log_file at the
+// end.
+std::vector<Key> WithServiceKeys(std::vector<Key> keys);
+
+// Returns the files that the keys of TLS name, as CompleteTlsFiles does. `node`: stands for %h.
 absl::StatusOr<TlsFiles> TlsFilesOf(const Config& config, const std::string& node);
 
 }  // namespace copse::config
 
-#endif  // COPSE_BASE_CONFIG_TLS_KEYS_H_
+#endif  // COPSE_BASE_CONFIG_SERVICE_KEYS_H_

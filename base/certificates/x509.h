@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Certificates, keys and revocation lists in PEM, read by OpenSSL.
-#ifndef COPSE_BASE_X509_H_
-#define COPSE_BASE_X509_H_
+#ifndef COPSE_BASE_CERTIFICATES_X509_H_
+#define COPSE_BASE_CERTIFICATES_X509_H_
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -51,4 +51,4 @@ std::string UriOf(const X509* certificate);
 
 }  // namespace copse::x509
 
-#endif  // COPSE_BASE_X509_H_
+#endif  // COPSE_BASE_CERTIFICATES_X509_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/frame_queues.h"
+#include "offload_emu/frames/frame_queues.h"
 
 #include <vector>
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-DOCS = os.path.dirname(os.path.realpath(__file__))
+DOCS = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs"))
 PROGRAMS = [os.path.realpath(path) for path in sys.argv[1:]]
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/x509.h"
+#include "base/certificates/x509.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "offload_emu/outbox.h"
+#include "offload_emu/frames/frame_outbox.h"
 
 #include <algorithm>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kLong = 30'000;
 constexpr uint16_t kLeft = 7;  // a type of control messages
 
-class OutboxTest : public ::testing::Test {
+class FrameOutboxTest : public ::testing::Test {
  protected:
   static constexpr Incarnation kPeer{2};
 
@@ -35,7 +35,7 @@ class OutboxTest : public ::testing::Test {
   }
   // Sends what the transport takes; returns the job of each record, or "." for a control message.
   std::string Flushed() {
-    Outbox::SentFrames sent;
+    FrameOutbox::SentFrames sent;
     EXPECT_TRUE(outbox_.Flush(&transport_, &sent).ok());
     std::string jobs;
     for (const auto& [peer, frame] : std::exchange(transport_.sent, {})) {
@@ -46,11 +46,11 @@ class OutboxTest : public ::testing::Test {
   }
 
   BufferPool pool_{0};
-  Outbox outbox_{Incarnation(1), kPeer, &pool_};
+  FrameOutbox outbox_{Incarnation(1), kPeer, &pool_};
   FakeTransport transport_;
 };
 
-TEST_F(OutboxTest, ShortRecordsPassLongOnesThatAreRefused) {
+TEST_F(FrameOutboxTest, ShortRecordsPassLongOnesThatAreRefused) {
   AppendLong({.job = 1}, 3);
   Append({.job = 2}, 100);
   Append({.job = 1}, 100);
@@ -63,13 +63,13 @@ TEST_F(OutboxTest, ShortRecordsPassLongOnesThatAreRefused) {
   EXPECT_EQ(pool_.used_bytes(), 0u);
 }
 
-TEST_F(OutboxTest, JobsTakeTurnsByTheirWeights) {
+TEST_F(FrameOutboxTest, JobsTakeTurnsByTheirWeights) {
   AppendLong({.job = 1}, 8);
   AppendLong({.job = 2, .weight = 2}, 8);
   EXPECT_EQ(Flushed(), "1122221122221111");  // two of these frames fit into a turn
 }
 
-TEST_F(OutboxTest, ATurnGoesOnWhereTheTransportHadNoRoom) {
+TEST_F(FrameOutboxTest, ATurnGoesOnWhereTheTransportHadNoRoom) {
   AppendLong({.job = 1}, 6);
   AppendLong({.job = 2}, 6);
   std::string jobs;
@@ -80,8 +80,8 @@ TEST_F(OutboxTest, ATurnGoesOnWhereTheTransportHadNoRoom) {
   EXPECT_EQ(jobs, "112211221122");
 }
 
-TEST_F(OutboxTest, AJobThatHasLittleHereMayAppendBesideOneThatHasMuch) {
-  AppendLong({.job = 1}, Outbox::kFramesMax - 1);
+TEST_F(FrameOutboxTest, AJobThatHasLittleHereMayAppendBesideOneThatHasMuch) {
+  AppendLong({.job = 1}, FrameOutbox::kFramesMax - 1);
   EXPECT_FALSE(outbox_.full(1, kLong));
   EXPECT_FALSE(outbox_.has_full());
   AppendLong({.job = 1}, 1);
@@ -89,20 +89,20 @@ TEST_F(OutboxTest, AJobThatHasLittleHereMayAppendBesideOneThatHasMuch) {
   EXPECT_TRUE(outbox_.has_full());
   EXPECT_FALSE(outbox_.full(1, 100));
   EXPECT_FALSE(outbox_.full(2, kLong));
-  AppendLong({.job = 2}, Outbox::kFramesMax / 2 - 1);
+  AppendLong({.job = 2}, FrameOutbox::kFramesMax / 2 - 1);
   EXPECT_FALSE(outbox_.full(2, kLong));
   AppendLong({.job = 2}, 1);
   EXPECT_TRUE(outbox_.full(2, kLong));
   EXPECT_FALSE(outbox_.full(3, kLong));
 }
 
-TEST_F(OutboxTest, RecordsOfAnyLengthShareAFrameWhileNoneWaits) {
+TEST_F(FrameOutboxTest, RecordsOfAnyLengthShareAFrameWhileNoneWaits) {
   Append({.job = 1}, 8192);
   Append({.job = 1}, 808);
   EXPECT_EQ(outbox_.frame_count(), 1u);
 }
 
-TEST_F(OutboxTest, ShortRecordsShareNoMoreThanAShortFrameWhileOthersWait) {
+TEST_F(FrameOutboxTest, ShortRecordsShareNoMoreThanAShortFrameWhileOthersWait) {
   for (int i = 0; i < 8; ++i) Append({.job = 1}, 1000);
   EXPECT_EQ(outbox_.frame_count(), 1u);
   transport_.answer_to_long = absl::ResourceExhaustedError("its lane is full");
@@ -111,7 +111,7 @@ TEST_F(OutboxTest, ShortRecordsShareNoMoreThanAShortFrameWhileOthersWait) {
   EXPECT_EQ(Flushed(), "33333333");
 }
 
-TEST_F(OutboxTest, AMessageBehindDataWaitsForWhatWasThereAndForNoMore) {
+TEST_F(FrameOutboxTest, AMessageBehindDataWaitsForWhatWasThereAndForNoMore) {
   AppendLong({.job = 1}, 1);
   ASSERT_TRUE(outbox_.AppendControl(kLeft, {}, ControlPlace::kBehind));
   Append({.job = 2}, 100);
@@ -128,12 +128,12 @@ TEST_F(OutboxTest, AMessageBehindDataWaitsForWhatWasThereAndForNoMore) {
   EXPECT_TRUE(outbox_.empty());
 }
 
-TEST_F(OutboxTest, AFailureDropsAll) {
+TEST_F(FrameOutboxTest, AFailureDropsAll) {
   AppendLong({.job = 1}, 2);
   Append({.job = 2}, 100);
   ASSERT_TRUE(outbox_.AppendControl(kLeft, {}, ControlPlace::kBehind));
   transport_.answer = absl::UnavailableError("down");
-  Outbox::SentFrames sent;
+  FrameOutbox::SentFrames sent;
   EXPECT_EQ(outbox_.Flush(&transport_, &sent).code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(outbox_.empty());
   EXPECT_EQ(pool_.used_bytes(), 0u);
