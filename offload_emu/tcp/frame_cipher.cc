@@ -6,6 +6,7 @@
 #include <openssl/hmac.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -33,12 +34,27 @@ CipherKey::~CipherKey() {
   OPENSSL_cleanse(nonce.data(), nonce.size());
 }
 
-FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after)
-    : key_(key), rekey_after_(rekey_after), context_(EVP_CIPHER_CTX_new()) {
-  CHECK(context_ != nullptr);
+void FrameCipher::FreeContext::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
+
+FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after, bool sums)
+    : key_(key), rekey_after_(rekey_after), gcm_(EVP_CIPHER_CTX_new()), blocks_(sums ? EVP_CIPHER_CTX_new() : nullptr) {
+  CHECK(gcm_ != nullptr);
+  UseKey();
 }
 
-FrameCipher::~FrameCipher() { EVP_CIPHER_CTX_free(context_); }
+// OpenSSL computes a key's schedule when it gets the key.
+void FrameCipher::UseKey() {
+  count_ = 0;
+  is_gcm_keyed_ = false;
+  if (blocks_ == nullptr) return;
+  CHECK(EVP_EncryptInit_ex(blocks_.get(), EVP_aes_256_ecb(), nullptr, key_.key.data(), nullptr) == 1);
+  CHECK(EVP_CIPHER_CTX_set_padding(blocks_.get(), 0) == 1);
+  Ghash::Block hash_key{};
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(blocks_.get(), hash_key.data(), &written, hash_key.data(), hash_key.size()) == 1);
+  ghash_.emplace(hash_key);
+  OPENSSL_cleanse(hash_key.data(), hash_key.size());
+}
 
 void FrameCipher::Rekey() {
   CipherKey next;
@@ -47,53 +63,99 @@ void FrameCipher::Rekey() {
   std::copy_n(nonce.begin(), next.nonce.size(), next.nonce.begin());
   OPENSSL_cleanse(nonce.data(), nonce.size());
   key_ = next;
-  count_ = 0;
-  is_keyed_ = false;
+  UseKey();
 }
 
-void FrameCipher::Begin(bool seals) {
+FrameCipher::Nonce FrameCipher::NextNonce() {
   if (count_ == rekey_after_) Rekey();
-  std::array<uint8_t, 12> nonce = key_.nonce;
-  for (int i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<uint8_t>(count_ >> (8 * i));
+  Nonce nonce = key_.nonce;
+  for (size_t i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<uint8_t>(count_ >> (8 * i));
   ++count_;
-  // The key's schedule is computed once for each key.
-  const EVP_CIPHER* const cipher = is_keyed_ ? nullptr : EVP_aes_256_gcm();
-  CHECK(EVP_CipherInit_ex(context_, cipher, nullptr, is_keyed_ ? nullptr : key_.key.data(), nonce.data(),
-                          seals ? 1 : 0) == 1);
-  is_keyed_ = true;
+  return nonce;
+}
+
+// --- By OpenSSL ---
+
+void FrameCipher::Begin(bool seals) {
+  const Nonce nonce = NextNonce();
+  const bool has_key = std::exchange(is_gcm_keyed_, true);
+  CHECK(EVP_CipherInit_ex(gcm_.get(), has_key ? nullptr : EVP_aes_256_gcm(), nullptr,
+                          has_key ? nullptr : key_.key.data(), nonce.data(), seals ? 1 : 0) == 1);
+}
+
+void FrameCipher::SealByOpenSsl(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag) {
+  Begin(true);
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(gcm_.get(), out, &written, message.data(), static_cast<int>(message.size())) == 1);
+  uint8_t nothing[kTagBytes];
+  CHECK(EVP_EncryptFinal_ex(gcm_.get(), nothing, &written) == 1);
+  CHECK(EVP_CIPHER_CTX_ctrl(gcm_.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes, tag) == 1);
+}
+
+bool FrameCipher::OpenByOpenSsl(absl::Span<const uint8_t> message, uint8_t* out, const uint8_t* tag) {
+  Begin(false);
+  int written = 0;
+  CHECK(EVP_CIPHER_CTX_ctrl(gcm_.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, const_cast<uint8_t*>(tag)) == 1);
+  CHECK(EVP_DecryptUpdate(gcm_.get(), out, &written, message.data(), static_cast<int>(message.size())) == 1);
+  uint8_t nothing[kTagBytes];
+  return EVP_DecryptFinal_ex(gcm_.get(), nothing, &written) == 1;
+}
+
+// --- By Ghash ---
+
+// As in SP 800-38D, section 7.1: the nonce is followed by a counter, from 1.
+FrameCipher::KeyStream FrameCipher::NextKeyStream(size_t bytes) {
+  const Nonce nonce = NextNonce();
+  const size_t blocks = 1 + (bytes + Ghash::kBlockBytes - 1) / Ghash::kBlockBytes;
+  KeyStream stream;
+  for (size_t i = 0; i < blocks; ++i) {
+    uint8_t* const block = stream.bytes.data() + i * Ghash::kBlockBytes;
+    std::copy(nonce.begin(), nonce.end(), block);
+    const size_t number = i + 1;  // below 256
+    std::fill_n(block + nonce.size(), 3, uint8_t{0});
+    block[Ghash::kBlockBytes - 1] = static_cast<uint8_t>(number);
+  }
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(blocks_.get(), stream.bytes.data(), &written, stream.bytes.data(),
+                          static_cast<int>(blocks * Ghash::kBlockBytes)) == 1);
+  return stream;
+}
+
+void FrameCipher::KeyStream::Mask(const Ghash::Block& sum, uint8_t* tag) const {
+  for (size_t i = 0; i < sum.size(); ++i) tag[i] = sum[i] ^ bytes[i];
+}
+
+void FrameCipher::KeyStream::Combine(absl::Span<const uint8_t> message, uint8_t* out) const {
+  for (size_t i = 0; i < message.size(); ++i) out[i] = message[i] ^ bytes[Ghash::kBlockBytes + i];
 }
 
 void FrameCipher::Seal(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag) {
-  Begin(true);
-  int written = 0;
-  CHECK(EVP_EncryptUpdate(context_, out, &written, message.data(), static_cast<int>(message.size())) == 1);
-  CHECK(EVP_EncryptFinal_ex(context_, out + written, &written) == 1);
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_GET_TAG, kTagBytes, tag) == 1);
+  if (!IsBrief(message.size())) return SealByOpenSsl(message, out, tag);
+  const KeyStream stream = NextKeyStream(message.size());
+  stream.Combine(message, out);
+  stream.Mask(ghash_->OfEncrypted({out, message.size()}), tag);
 }
 
 void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag) {
-  Begin(true);
-  int written = 0;
-  CHECK(EVP_EncryptUpdate(context_, nullptr, &written, message.data(), static_cast<int>(message.size())) == 1);
-  CHECK(EVP_EncryptFinal_ex(context_, tag, &written) == 1);  // writes nothing
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_GET_TAG, kTagBytes, tag) == 1);
+  if (!ghash_.has_value()) return SealByOpenSsl(message, nullptr, tag);
+  NextKeyStream(0).Mask(ghash_->OfPlain(message), tag);
 }
 
 bool FrameCipher::Open(absl::Span<uint8_t> message, const uint8_t* tag) {
-  Begin(false);
-  int written = 0;
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_SET_TAG, kTagBytes, const_cast<uint8_t*>(tag)) == 1);
-  CHECK(EVP_DecryptUpdate(context_, message.data(), &written, message.data(), static_cast<int>(message.size())) == 1);
-  return EVP_DecryptFinal_ex(context_, message.data() + written, &written) == 1;
+  if (!IsBrief(message.size())) return OpenByOpenSsl(message, message.data(), tag);
+  const KeyStream stream = NextKeyStream(message.size());
+  uint8_t expected[kTagBytes];
+  stream.Mask(ghash_->OfEncrypted(message), expected);
+  if (CRYPTO_memcmp(expected, tag, kTagBytes) != 0) return false;
+  stream.Combine(message, message.data());
+  return true;
 }
 
 bool FrameCipher::Verify(absl::Span<const uint8_t> message, const uint8_t* tag) {
-  Begin(false);
-  int written = 0;
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_SET_TAG, kTagBytes, const_cast<uint8_t*>(tag)) == 1);
-  CHECK(EVP_DecryptUpdate(context_, nullptr, &written, message.data(), static_cast<int>(message.size())) == 1);
-  uint8_t nothing[kTagBytes];
-  return EVP_DecryptFinal_ex(context_, nothing, &written) == 1;
+  if (!ghash_.has_value()) return OpenByOpenSsl(message, nullptr, tag);
+  uint8_t expected[kTagBytes];
+  NextKeyStream(0).Mask(ghash_->OfPlain(message), expected);
+  return CRYPTO_memcmp(expected, tag, kTagBytes) == 0;
 }
 
 }  // namespace copse::emu
