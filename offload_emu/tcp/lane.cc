@@ -50,14 +50,21 @@ WireHeader Lane::NextHeader(WireKind kind) {
   return header;
 }
 
+bool Lane::IsAcknowledgmentDue() const {
+  return frames_to_acknowledge_ >= kAcknowledgeFrames || bytes_to_acknowledge_ >= kAcknowledgeBytes;
+}
+
+bool Lane::has_output() const {
+  return stream_ != nullptr && (put_ < frames_.size() || stream_->backlog() > 0 || IsAcknowledgmentDue());
+}
+
 void Lane::Pump() {
   if (stream_ == nullptr || stream_->closed()) return;
   do {
     PutFrames();
     stream_->Write();
   } while (put_ < frames_.size() && !stream_->closed() && stream_->backlog() < kBacklogBytesMax);
-  const bool is_due = frames_to_acknowledge_ >= kAcknowledgeFrames || bytes_to_acknowledge_ >= kAcknowledgeBytes;
-  if (!is_due || stream_->closed()) return;
+  if (!IsAcknowledgmentDue() || stream_->closed()) return;
   stream_->Put(NextHeader(WireKind::kAck), {}, encrypts_);
   stream_->Write();
 }

@@ -42,6 +42,8 @@ class Lane {
   // Returns the number of the last frame that was queued; 0: none.
   uint64_t queued() const { return queued_; }
   bool has_unacknowledged() const { return !frames_.empty(); }
+  // Returns whether Pump has anything to do.
+  bool has_output() const;
   // Gives frames, and an acknowledgment if one is due, to the connection as far as it takes them.
   void Pump();
 
@@ -79,6 +81,7 @@ class Lane {
   };
 
   WireHeader NextHeader(WireKind kind);
+  bool IsAcknowledgmentDue() const;
   void PutFrames();
   void Release(Frame* frame);
   void Forget(uint64_t received);

@@ -187,6 +187,7 @@ bool TcpTransport::Impl::IsHeldBack(const TcpConnection& connection) {
 
 void TcpTransport::Impl::Pump(TcpConnection* connection) {
   Lane& lane = connection->peer->LaneOf(connection->lane).lane;
+  if (!lane.has_output()) return;
   if (!connection->limit.has_value()) return lane.Pump();
   const SealedStream& stream = *connection->stream;
   const uint64_t under_way = connection->limit->UnderWay(), taken = stream.taken();
