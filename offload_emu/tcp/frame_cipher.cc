@@ -45,6 +45,7 @@ FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after, bool sums)
 // OpenSSL computes a key's schedule when it gets the key.
 void FrameCipher::UseKey() {
   count_ = 0;
+  ++keys_;
   is_gcm_keyed_ = false;
   if (blocks_ == nullptr) return;
   CHECK(EVP_EncryptInit_ex(blocks_.get(), EVP_aes_256_ecb(), nullptr, key_.key.data(), nullptr) == 1);
@@ -136,9 +137,16 @@ void FrameCipher::Seal(absl::Span<const uint8_t> message, uint8_t* out, uint8_t*
   stream.Mask(ghash_->OfEncrypted({out, message.size()}), tag);
 }
 
-void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag) {
+void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag, const PlainSum& sum) {
   if (!ghash_.has_value()) return SealByOpenSsl(message, nullptr, tag);
-  NextKeyStream(0).Mask(ghash_->OfPlain(message), tag);
+  const KeyStream stream = NextKeyStream(0);  // may change the key
+  stream.Mask(sum.key == keys_ ? sum.sum : ghash_->OfPlain(message), tag);
+}
+
+PlainSum FrameCipher::Copy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const {
+  if (ghash_.has_value()) return {.key = keys_, .sum = ghash_->OfCopied(head, body, out)};
+  std::copy(body.begin(), body.end(), std::copy(head.begin(), head.end(), out));
+  return {};
 }
 
 bool FrameCipher::Open(absl::Span<uint8_t> message, const uint8_t* tag) {

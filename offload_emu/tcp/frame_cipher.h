@@ -30,6 +30,12 @@ struct CipherKey {
   ~CipherKey();
 };
 
+// A PlainSum is the sum of a message, which is sent as it is, under one cipher's `key`th key; 0: there is none.
+struct PlainSum {
+  uint64_t key = 0;
+  Ghash::Block sum{};
+};
+
 // A FrameCipher is one end of one direction of a connection: it either seals or opens. Both ends make the same calls in
 // the same order, so a message that is lost, repeated, changed or out of order does not open: the n-th message's nonce
 // is the key's, of which the last 8 bytes are combined with n. After `rekey_after` messages both ends derive a new key
@@ -53,8 +59,11 @@ class FrameCipher {
   // --- Sealing; `tag` has room for kTagBytes ---
   // Writes the encrypted message to `out`, which has its length and may be its memory, and its tag.
   void Seal(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag);
-  // Writes the tag of a message that is sent as it is.
-  void Sign(absl::Span<const uint8_t> message, uint8_t* tag);
+  // Writes the tag of a message that is sent as it is; `sum` is the message's, of Copy, or none.
+  void Sign(absl::Span<const uint8_t> message, uint8_t* tag, const PlainSum& sum = {});
+  // Copies head and body to `out`, one behind the other, as a message that Sign gets later: what is copied and summed
+  // in one pass is read from memory once.
+  PlainSum Copy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const;
 
   // --- Opening. After a false result the connection is of no use any more ---
   // Decrypts in place. Returns whether the message is the one that was sealed.
@@ -93,6 +102,7 @@ class FrameCipher {
   CipherKey key_;
   const uint64_t rekey_after_;
   uint64_t count_ = 0;  // messages under this key
+  uint64_t keys_ = 0;   // this one and those before
   const Context gcm_;
   bool is_gcm_keyed_ = false;   // gcm_ has this key
   const Context blocks_;        // null: without Ghash

@@ -70,6 +70,24 @@ TEST_P(FrameCipherTest, OpenSslOpensWhatGhashHasSummedAndTheOtherWayRound) {
   }
 }
 
+TEST(SumTest, OfACopyIsUsedUntilTheKeyChanges) {
+  for (const bool sums : {false, Ghash::IsSupported()}) {
+    constexpr uint64_t kRekeyAfter = 3;
+    FrameCipher sealer(SomeKey(), kRekeyAfter, sums), opener(SomeKey(), kRekeyAfter);
+    const std::vector<uint8_t> message = MessageOf(1000);
+    const auto whole = absl::MakeConstSpan(message);
+    std::vector<uint8_t> copy(message.size());
+    const PlainSum sum = sealer.Copy(whole.subspan(0, 72), whole.subspan(72), copy.data());
+    EXPECT_EQ(sum.key != 0, sums);
+    EXPECT_EQ(copy, message);
+    for (uint64_t i = 0; i < 2 * kRekeyAfter; ++i) {
+      uint8_t tag[kTagBytes];
+      sealer.Sign(copy, tag, sum);
+      EXPECT_TRUE(opener.Verify(copy, tag)) << i;
+    }
+  }
+}
+
 TEST_P(FrameCipherTest, OpenSslAloneLetsNoBitBeChanged) {
   const std::vector<uint8_t> message = MessageOf(24);
   const Sealed sealed = SealedBy(&sealer_, message, GetParam());

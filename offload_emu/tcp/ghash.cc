@@ -21,6 +21,9 @@ namespace {
 // x^128 + x^127 + x^126 + x^121 + 1 without its ends, as its bits are reflected here.
 constexpr int64_t kPolynomial = static_cast<int64_t>(0xc200000000000000);
 
+// So much is multiplied by all powers, and reduced together.
+constexpr size_t kStrideBytes = Ghash::kPowers * Ghash::kBlockBytes;
+
 // A Product has 256 bits, not yet reduced; `middle` overlaps both others.
 struct Product {
   __m128i low, middle, high;
@@ -69,15 +72,25 @@ COPSE_WIDE __m128i Folded(__m512i blocks) {
   return _mm_xor_si128(__builtin_shufflevector(half, half, 0, 1), __builtin_shufflevector(half, half, 2, 3));
 }
 
-// As Added, for sixteen blocks at a time, `bytes` in all.
-COPSE_WIDE __m128i AddedWide(__m128i y, const uint8_t* blocks, const uint8_t* powers, size_t bytes) {
-  constexpr size_t kStride = 256, kVector = 64;
+// As Added, for blocks of `bytes` in all, as many at a time as there are powers. If `kCopies`, writes them to `copy`,
+// too: what is summed is what was copied, even if others write to the blocks meanwhile.
+template <bool kCopies>
+COPSE_WIDE __m128i AddedWide(__m128i y, const uint8_t* blocks, const uint8_t* powers, size_t bytes, uint8_t* copy) {
+  constexpr size_t kVector = 64;
+  // So far ahead of its use memory is fetched that is in no cache.
+  constexpr size_t kAhead = 2048;
   constexpr int64_t kLow = 0x08090a0b0c0d0e0f, kHigh = 0x0001020304050607;
   const __m512i reverse = _mm512_set_epi64(kHigh, kLow, kHigh, kLow, kHigh, kLow, kHigh, kLow);
-  for (size_t at = 0; at < bytes; at += kStride) {
+  for (size_t at = 0; at < bytes; at += kStrideBytes) {
     __m512i low = _mm512_setzero_si512(), middle = low, high = low;
-    for (size_t i = 0; i < kStride; i += kVector) {
-      __m512i block = _mm512_shuffle_epi8(_mm512_loadu_si512(blocks + at + i), reverse);
+    for (size_t i = 0; i < kStrideBytes; i += kVector) {
+      const __m512i loaded = _mm512_loadu_si512(blocks + at + i);
+      if constexpr (kCopies) {
+        __builtin_prefetch(blocks + at + i + kAhead);
+        __builtin_prefetch(copy + at + i + kAhead, /*rw=*/1);
+        _mm512_storeu_si512(copy + at + i, loaded);
+      }
+      __m512i block = _mm512_shuffle_epi8(loaded, reverse);
       if (i == 0) block = _mm512_xor_si512(block, __m512i{y[0], y[1]});
       const __m512i power = _mm512_loadu_si512(powers + i);
       low = _mm512_xor_si512(low, _mm512_clmulepi64_epi128(block, power, 0x00));
@@ -98,37 +111,68 @@ COPSE_NARROW __m128i Shifted(__m128i key) {
   return _mm_xor_si128(shifted, _mm_and_si128(top, _mm_set_epi64x(kPolynomial, 1)));
 }
 
-COPSE_NARROW void ComputePowers(const uint8_t* key, uint8_t* powers, size_t count) {
+COPSE_NARROW void ComputePowers(const uint8_t* key, uint8_t* powers) {
   const __m128i first = Shifted(Reversed(Load(key)));
   __m128i power = first;
-  for (size_t i = count; i-- > 0;) {
+  for (size_t i = Ghash::kPowers; i-- > 0;) {
     Store(power, powers + i * Ghash::kBlockBytes);
     power = Reduced(Multiplied(power, first));
   }
 }
 
-COPSE_NARROW void SumOf(absl::Span<const uint8_t> message, const std::array<uint64_t, 2>& bits, const uint8_t* powers,
-                        size_t powers_count, bool wide, uint8_t* sum) {
+// Returns the sum `y` after the message, whose last block is filled up with zeros. `copy` null: it is not copied.
+COPSE_NARROW __m128i Extended(__m128i y, absl::Span<const uint8_t> message, const uint8_t* powers, bool wide,
+                              uint8_t* copy) {
   constexpr size_t kBlock = Ghash::kBlockBytes;
-  const auto powers_from = [&](size_t count) { return powers + (powers_count - count) * kBlock; };
-  const size_t stride = powers_count * kBlock;
-  __m128i y = _mm_setzero_si128();
-  if (const size_t strides = message.size() / stride * stride; wide && strides > 0) {
-    y = AddedWide(y, message.data(), powers, strides);
-    message.remove_prefix(strides);
+  const auto take = [&](size_t bytes) {
+    message.remove_prefix(bytes);
+    if (copy != nullptr) copy += bytes;
+  };
+  if (const size_t bytes = message.size() / kStrideBytes * kStrideBytes; wide && bytes > 0) {
+    y = copy == nullptr ? AddedWide<false>(y, message.data(), powers, bytes, nullptr)
+                        : AddedWide<true>(y, message.data(), powers, bytes, copy);
+    take(bytes);
   }
   while (message.size() >= kBlock) {
-    const size_t count = std::min(message.size() / kBlock, powers_count);
-    y = Added(y, message.data(), powers_from(count), count);
-    message.remove_prefix(count * kBlock);
+    const size_t bytes = std::min(message.size() / kBlock * kBlock, kStrideBytes);
+    if (copy != nullptr) std::memcpy(copy, message.data(), bytes);
+    y = Added(y, copy == nullptr ? message.data() : copy, powers + kStrideBytes - bytes, bytes / kBlock);
+    take(bytes);
   }
+  if (message.empty()) return y;
   uint8_t last[kBlock] = {};
-  if (!message.empty()) {
-    std::memcpy(last, message.data(), message.size());
-    y = Added(y, last, powers_from(1), 1);
-  }
-  for (size_t i = 0; i < kBlock; ++i) last[i] = static_cast<uint8_t>(bits[i / 8] >> (56 - 8 * (i % 8)));
-  Store(Reversed(Added(y, last, powers_from(1), 1)), sum);
+  std::memcpy(last, message.data(), message.size());
+  if (copy != nullptr) std::memcpy(copy, last, message.size());
+  return Added(y, last, powers + kStrideBytes - kBlock, 1);
+}
+
+// Returns the sum with the message's lengths, in bits: of what is sent as it is, and of what is encrypted.
+COPSE_NARROW Ghash::Block Finished(__m128i y, uint64_t plain, uint64_t encrypted, const uint8_t* powers) {
+  constexpr size_t kBlock = Ghash::kBlockBytes;
+  Ghash::Block last;
+  for (size_t i = 0; i < kBlock; ++i) last[i] = static_cast<uint8_t>((i < 8 ? plain : encrypted) >> (56 - 8 * (i % 8)));
+  Store(Reversed(Added(y, last.data(), powers + kStrideBytes - kBlock, 1)), last.data());
+  return last;
+}
+
+COPSE_NARROW Ghash::Block Summed(absl::Span<const uint8_t> message, bool encrypted, const uint8_t* powers, bool wide) {
+  const uint64_t bits = 8 * uint64_t{message.size()};
+  return Finished(Extended(_mm_setzero_si128(), message, powers, wide, nullptr), encrypted ? 0 : bits,
+                  encrypted ? bits : 0, powers);
+}
+
+COPSE_NARROW Ghash::Block SummedCopy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body,
+                                     const uint8_t* powers, bool wide, uint8_t* out) {
+  constexpr size_t kBlock = Ghash::kBlockBytes;
+  const uint64_t bits = 8 * (uint64_t{head.size()} + body.size());
+  // A block may have the end of one and the beginning of the other.
+  const size_t whole = head.size() / kBlock * kBlock, rest = head.size() - whole;
+  const size_t joined = rest == 0 ? 0 : std::min(body.size(), kBlock - rest);
+  __m128i y = Extended(_mm_setzero_si128(), head.subspan(0, whole), powers, wide, out);
+  std::copy_n(body.begin(), joined, std::copy(head.begin() + whole, head.end(), out + whole));
+  y = Extended(y, {out + whole, rest + joined}, powers, wide, nullptr);
+  y = Extended(y, body.subspan(joined), powers, wide, out + whole + rest + joined);
+  return Finished(y, bits, 0, powers);
 }
 
 }  // namespace
@@ -142,13 +186,19 @@ bool Ghash::IsWideSupported() {
 
 Ghash::Ghash(const Block& hash_key, bool wide) : wide_(wide) {
   CHECK(IsSupported());
-  ComputePowers(hash_key.data(), powers_.data(), kPowers);
+  ComputePowers(hash_key.data(), powers_.data());
 }
 
-Ghash::Block Ghash::Sum(absl::Span<const uint8_t> message, std::array<uint64_t, 2> bits) const {
-  Block sum;
-  SumOf(message, bits, powers_.data(), kPowers, wide_, sum.data());
-  return sum;
+Ghash::Block Ghash::OfPlain(absl::Span<const uint8_t> message) const {
+  return Summed(message, /*encrypted=*/false, powers_.data(), wide_);
+}
+
+Ghash::Block Ghash::OfEncrypted(absl::Span<const uint8_t> message) const {
+  return Summed(message, /*encrypted=*/true, powers_.data(), wide_);
+}
+
+Ghash::Block Ghash::OfCopied(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const {
+  return SummedCopy(head, body, powers_.data(), wide_, out);
 }
 
 }  // namespace copse::emu
@@ -160,7 +210,9 @@ namespace copse::emu {
 bool Ghash::IsSupported() { return false; }
 bool Ghash::IsWideSupported() { return false; }
 Ghash::Ghash(const Block&, bool wide) : wide_(wide) { CHECK(IsSupported()); }
-Ghash::Block Ghash::Sum(absl::Span<const uint8_t>, std::array<uint64_t, 2>) const { return {}; }
+Ghash::Block Ghash::OfPlain(absl::Span<const uint8_t>) const { return {}; }
+Ghash::Block Ghash::OfEncrypted(absl::Span<const uint8_t>) const { return {}; }
+Ghash::Block Ghash::OfCopied(absl::Span<const uint8_t>, absl::Span<const uint8_t>, uint8_t*) const { return {}; }
 
 }  // namespace copse::emu
 

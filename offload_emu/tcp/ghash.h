@@ -17,11 +17,12 @@ namespace copse::emu {
 // depends on lengths alone. It is wiped when it is destroyed. Thread-compatible.
 //
 // Source:  NIST SP 800-38D, sections 6.3 and 6.4; Gueron, Kounavis, "Intel Carry-Less Multiplication Instruction and
-//          its Usage for Computing the GCM Mode" (2014): the key is shifted by one bit, and 16 blocks are multiplied
+//          its Usage for Computing the GCM Mode" (2014): the key is shifted by one bit, and 32 blocks are multiplied
 //          by the key's powers and reduced together.
 class Ghash {
  public:
   static constexpr size_t kBlockBytes = 16;
+  static constexpr size_t kPowers = 32;
   using Block = std::array<uint8_t, kBlockBytes>;
 
   // Returns whether this processor has the instructions; no Ghash may be made without.
@@ -34,17 +35,15 @@ class Ghash {
   ~Ghash();
 
   // Returns the sum of a message that is sent as it is, or of one that is encrypted.
-  Block OfPlain(absl::Span<const uint8_t> message) const { return Sum(message, {8 * message.size(), 0}); }
-  Block OfEncrypted(absl::Span<const uint8_t> message) const { return Sum(message, {0, 8 * message.size()}); }
+  Block OfPlain(absl::Span<const uint8_t> message) const;
+  Block OfEncrypted(absl::Span<const uint8_t> message) const;
+  // Copies head and body to `out`, one behind the other, and returns the sum of both, sent as they are. Each byte is
+  // read once: the sum is of the copy whatever others write to the source meanwhile.
+  Block OfCopied(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const;
 
  private:
-  static constexpr size_t kPowers = 16;
-
-  // `bits`: lengths of what is sent as it is, and of what is encrypted.
-  Block Sum(absl::Span<const uint8_t> message, std::array<uint64_t, 2> bits) const;
-
   const bool wide_;
-  // The key's powers from the 16th to the first, 16 bytes each, as the processor multiplies them.
+  // The key's powers from the 32nd to the first, 16 bytes each, as the processor multiplies them.
   std::array<uint8_t, kPowers * kBlockBytes> powers_{};
 };
 

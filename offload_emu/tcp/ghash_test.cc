@@ -83,6 +83,23 @@ TEST_P(GhashTest, IsOpenSslsForEachLength) {
   for (const size_t bytes : {4095, 4096, 65535, 65536, 1'000'003}) ExpectOpenSslsSum(bytes);
 }
 
+TEST_P(GhashTest, CopiesAndSumsHeadAndBodyAsOneMessage) {
+  const size_t sizes[] = {0, 1, 15, 16, 17, 32, 72, 500, 511, 512, 513, 1500, 4099, 65464};
+  for (const size_t head : sizes) {
+    for (const size_t body : sizes) {
+      std::vector<uint8_t> message(head + body);
+      for (size_t i = 0; i < message.size(); ++i) message[i] = static_cast<uint8_t>(i * i + (i >> 7) + head);
+      std::vector<uint8_t> copy(message.size() + 1, 0xee);
+      const auto whole = absl::MakeConstSpan(message);
+      EXPECT_EQ(ghash_->OfCopied(whole.subspan(0, head), whole.subspan(head), copy.data()), ghash_->OfPlain(whole))
+          << head << " " << body;
+      EXPECT_EQ(copy.back(), 0xee);
+      copy.pop_back();
+      EXPECT_EQ(copy, message);
+    }
+  }
+}
+
 TEST_P(GhashTest, OfNothingIsZero) {
   EXPECT_EQ(ghash_->OfPlain({}), Ghash::Block{});
   EXPECT_EQ(ghash_->OfEncrypted({}), Ghash::Block{});

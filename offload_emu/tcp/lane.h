@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "offload_emu/pool.h"
+#include "offload_emu/tcp/frame_cipher.h"
 #include "offload_emu/tcp/sealed_stream.h"
 #include "offload_emu/tcp/wire_format.h"
 
@@ -76,6 +77,7 @@ class Lane {
     uint64_t after;
     size_t bytes;
     PoolBuffer buffer;
+    PlainSum sum;  // over stream_
 
     absl::Span<const uint8_t> span() const { return {buffer.data, bytes}; }
   };
