@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/tcp/frame_cipher.h"
 
+#include <endian.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -70,8 +72,11 @@ void FrameCipher::Rekey() {
 FrameCipher::Nonce FrameCipher::NextNonce() {
   if (count_ == rekey_after_) Rekey();
   Nonce nonce = key_.nonce;
-  for (size_t i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<uint8_t>(count_ >> (8 * i));
-  ++count_;
+  uint64_t last;
+  uint8_t* const at = nonce.data() + nonce.size() - sizeof(last);
+  std::memcpy(&last, at, sizeof(last));
+  last ^= htobe64(count_++);
+  std::memcpy(at, &last, sizeof(last));
   return nonce;
 }
 
@@ -111,10 +116,9 @@ FrameCipher::KeyStream FrameCipher::NextKeyStream(size_t bytes) {
   KeyStream stream;
   for (size_t i = 0; i < blocks; ++i) {
     uint8_t* const block = stream.bytes.data() + i * Ghash::kBlockBytes;
-    std::copy(nonce.begin(), nonce.end(), block);
-    const size_t number = i + 1;  // below 256
-    std::fill_n(block + nonce.size(), 3, uint8_t{0});
-    block[Ghash::kBlockBytes - 1] = static_cast<uint8_t>(number);
+    const uint32_t number = htobe32(static_cast<uint32_t>(i + 1));
+    std::memcpy(block, nonce.data(), nonce.size());
+    std::memcpy(block + nonce.size(), &number, sizeof(number));
   }
   int written = 0;
   CHECK(EVP_EncryptUpdate(blocks_.get(), stream.bytes.data(), &written, stream.bytes.data(),

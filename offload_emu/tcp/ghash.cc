@@ -148,11 +148,11 @@ COPSE_NARROW __m128i Extended(__m128i y, absl::Span<const uint8_t> message, cons
 
 // Returns the sum with the message's lengths, in bits: of what is sent as it is, and of what is encrypted.
 COPSE_NARROW Ghash::Block Finished(__m128i y, uint64_t plain, uint64_t encrypted, const uint8_t* powers) {
-  constexpr size_t kBlock = Ghash::kBlockBytes;
-  Ghash::Block last;
-  for (size_t i = 0; i < kBlock; ++i) last[i] = static_cast<uint8_t>((i < 8 ? plain : encrypted) >> (56 - 8 * (i % 8)));
-  Store(Reversed(Added(y, last.data(), powers + kStrideBytes - kBlock, 1)), last.data());
-  return last;
+  const __m128i lengths = _mm_set_epi64x(static_cast<int64_t>(plain), static_cast<int64_t>(encrypted));
+  const __m128i key = Load(powers + kStrideBytes - Ghash::kBlockBytes);
+  Ghash::Block sum;
+  Store(Reversed(Reduced(Multiplied(_mm_xor_si128(y, lengths), key))), sum.data());
+  return sum;
 }
 
 COPSE_NARROW Ghash::Block Summed(absl::Span<const uint8_t> message, bool encrypted, const uint8_t* powers, bool wide) {
