@@ -29,6 +29,17 @@ std::array<uint8_t, 32> Derive(const CipherKey& key, uint8_t purpose) {
   return derived;
 }
 
+// Writes a block of counter mode: SP 800-38D, section 7.1.
+void PutCounter(const std::array<uint8_t, 12>& nonce, size_t number, uint8_t* block) {
+  const uint32_t counter = htobe32(static_cast<uint32_t>(number));
+  std::memcpy(block, nonce.data(), nonce.size());
+  std::memcpy(block + nonce.size(), &counter, sizeof(counter));
+}
+
+void Combine(absl::Span<const uint8_t> message, const uint8_t* stream, uint8_t* out) {
+  for (size_t i = 0; i < message.size(); ++i) out[i] = message[i] ^ stream[i];
+}
+
 }  // namespace
 
 CipherKey::~CipherKey() {
@@ -69,15 +80,20 @@ void FrameCipher::Rekey() {
   UseKey();
 }
 
-FrameCipher::Nonce FrameCipher::NextNonce() {
-  if (count_ == rekey_after_) Rekey();
+FrameCipher::Nonce FrameCipher::NonceOf(uint64_t number) const {
   Nonce nonce = key_.nonce;
   uint64_t last;
   uint8_t* const at = nonce.data() + nonce.size() - sizeof(last);
   std::memcpy(&last, at, sizeof(last));
-  last ^= htobe64(count_++);
+  last ^= htobe64(number);
   std::memcpy(at, &last, sizeof(last));
   return nonce;
+}
+
+FrameCipher::Nonce FrameCipher::NextNonce() {
+  if (count_ == rekey_after_) Rekey();
+  next_mask_.reset();
+  return NonceOf(count_++);
 }
 
 // --- By OpenSSL ---
@@ -109,42 +125,43 @@ bool FrameCipher::OpenByOpenSsl(absl::Span<const uint8_t> message, uint8_t* out,
 
 // --- By Ghash ---
 
-// As in SP 800-38D, section 7.1: the nonce is followed by a counter, from 1.
 FrameCipher::KeyStream FrameCipher::NextKeyStream(size_t bytes) {
   const Nonce nonce = NextNonce();
   const size_t blocks = 1 + (bytes + Ghash::kBlockBytes - 1) / Ghash::kBlockBytes;
   KeyStream stream;
-  for (size_t i = 0; i < blocks; ++i) {
-    uint8_t* const block = stream.bytes.data() + i * Ghash::kBlockBytes;
-    const uint32_t number = htobe32(static_cast<uint32_t>(i + 1));
-    std::memcpy(block, nonce.data(), nonce.size());
-    std::memcpy(block + nonce.size(), &number, sizeof(number));
-  }
+  for (size_t i = 0; i < blocks; ++i) PutCounter(nonce, i + 1, stream.data() + i * Ghash::kBlockBytes);
+  uint8_t* const last = stream.data() + blocks * Ghash::kBlockBytes;
+  const bool looks_ahead = bytes > 0 && count_ < rekey_after_;
+  if (looks_ahead) PutCounter(NonceOf(count_), 1, last);
   int written = 0;
-  CHECK(EVP_EncryptUpdate(blocks_.get(), stream.bytes.data(), &written, stream.bytes.data(),
-                          static_cast<int>(blocks * Ghash::kBlockBytes)) == 1);
+  CHECK(EVP_EncryptUpdate(blocks_.get(), stream.data(), &written, stream.data(),
+                          static_cast<int>((blocks + (looks_ahead ? 1 : 0)) * Ghash::kBlockBytes)) == 1);
+  if (looks_ahead) std::copy_n(last, Ghash::kBlockBytes, next_mask_.emplace().begin());
   return stream;
 }
 
-void FrameCipher::KeyStream::Mask(const Ghash::Block& sum, uint8_t* tag) const {
-  for (size_t i = 0; i < sum.size(); ++i) tag[i] = sum[i] ^ bytes[i];
-}
-
-void FrameCipher::KeyStream::Combine(absl::Span<const uint8_t> message, uint8_t* out) const {
-  for (size_t i = 0; i < message.size(); ++i) out[i] = message[i] ^ bytes[Ghash::kBlockBytes + i];
+Ghash::Block FrameCipher::NextMask() {
+  Ghash::Block mask;
+  if (next_mask_.has_value()) {
+    ++count_;
+    return *std::exchange(next_mask_, std::nullopt);
+  }
+  const KeyStream stream = NextKeyStream(0);
+  std::copy_n(stream.begin(), mask.size(), mask.begin());
+  return mask;
 }
 
 void FrameCipher::Seal(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag) {
   if (!IsBrief(message.size())) return SealByOpenSsl(message, out, tag);
   const KeyStream stream = NextKeyStream(message.size());
-  stream.Combine(message, out);
-  stream.Mask(ghash_->OfEncrypted({out, message.size()}), tag);
+  Combine(message, stream.data() + Ghash::kBlockBytes, out);
+  Combine(ghash_->OfEncrypted({out, message.size()}), stream.data(), tag);
 }
 
 void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag, const PlainSum& sum) {
   if (!ghash_.has_value()) return SealByOpenSsl(message, nullptr, tag);
-  const KeyStream stream = NextKeyStream(0);  // may change the key
-  stream.Mask(sum.key == keys_ ? sum.sum : ghash_->OfPlain(message), tag);
+  const Ghash::Block mask = NextMask();  // may change the key
+  Combine(sum.key == keys_ ? sum.sum : ghash_->OfPlain(message), mask.data(), tag);
 }
 
 PlainSum FrameCipher::Copy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const {
@@ -157,16 +174,17 @@ bool FrameCipher::Open(absl::Span<uint8_t> message, const uint8_t* tag) {
   if (!IsBrief(message.size())) return OpenByOpenSsl(message, message.data(), tag);
   const KeyStream stream = NextKeyStream(message.size());
   uint8_t expected[kTagBytes];
-  stream.Mask(ghash_->OfEncrypted(message), expected);
+  Combine(ghash_->OfEncrypted(message), stream.data(), expected);
   if (CRYPTO_memcmp(expected, tag, kTagBytes) != 0) return false;
-  stream.Combine(message, message.data());
+  Combine(message, stream.data() + Ghash::kBlockBytes, message.data());
   return true;
 }
 
 bool FrameCipher::Verify(absl::Span<const uint8_t> message, const uint8_t* tag) {
   if (!ghash_.has_value()) return OpenByOpenSsl(message, nullptr, tag);
   uint8_t expected[kTagBytes];
-  NextKeyStream(0).Mask(ghash_->OfPlain(message), expected);
+  const Ghash::Block mask = NextMask();  // may change the key
+  Combine(ghash_->OfPlain(message), mask.data(), expected);
   return CRYPTO_memcmp(expected, tag, kTagBytes) == 0;
 }
 

@@ -79,17 +79,16 @@ class FrameCipher {
   using Nonce = std::array<uint8_t, 12>;
   // The longest message that is encrypted by its key stream.
   static constexpr size_t kShortBytesMax = 256;
-  // A KeyStream is the first part of a message's: a block that masks the sum, and what is combined with the message.
-  struct KeyStream {
-    std::array<uint8_t, Ghash::kBlockBytes + kShortBytesMax> bytes;
-
-    void Mask(const Ghash::Block& sum, uint8_t* tag) const;
-    void Combine(absl::Span<const uint8_t> message, uint8_t* out) const;
-  };
+  // A KeyStream has, for one message, the block that masks its sum, then what is combined with it, if it is encrypted,
+  // and one block more.
+  using KeyStream = std::array<uint8_t, kShortBytesMax + 2 * Ghash::kBlockBytes>;
 
   bool IsBrief(size_t bytes) const { return ghash_.has_value() && bytes <= kShortBytesMax; }
   // For a message of `bytes` <= kShortBytesMax that is encrypted; 0: that is not.
   KeyStream NextKeyStream(size_t bytes);
+  // Returns the block that masks the sum of a message that is not encrypted.
+  Ghash::Block NextMask();
+  Nonce NonceOf(uint64_t number) const;
   Nonce NextNonce();
   // Prepares `gcm_` for the next message.
   void Begin(bool seals);
@@ -107,6 +106,8 @@ class FrameCipher {
   bool is_gcm_keyed_ = false;   // gcm_ has this key
   const Context blocks_;        // null: without Ghash
   std::optional<Ghash> ghash_;  // of this key
+  // A header is encrypted, and its payload follows: one call of OpenSSL computes what both need.
+  std::optional<Ghash::Block> next_mask_;
 };
 
 }  // namespace copse::emu

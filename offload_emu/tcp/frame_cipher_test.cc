@@ -70,6 +70,23 @@ TEST_P(FrameCipherTest, OpenSslOpensWhatGhashHasSummedAndTheOtherWayRound) {
   }
 }
 
+// As on a connection, whose headers are encrypted and may have a payload that is not.
+TEST(MixedTest, OpenSslOpensEachOrderOfBothKinds) {
+  if (!Ghash::IsSupported()) GTEST_SKIP() << "not on this processor";
+  for (const uint64_t rekey_after : {1, 2, 3, 100}) {
+    FrameCipher sealer(SomeKey(), rekey_after, true), opener(SomeKey(), rekey_after, true);
+    FrameCipher openssl(SomeKey(), rekey_after, false);
+    for (uint32_t i = 0; i < 64; ++i) {
+      const bool encrypts = (0x9d2c5680u >> (i % 32) & 1) != 0;
+      const std::vector<uint8_t> message = MessageOf(i % 3 == 0 ? 32 : 8 * i);
+      Sealed sealed = SealedBy(&sealer, message, encrypts);
+      Sealed copy = sealed;
+      EXPECT_TRUE(IsOpenedBy(&openssl, &sealed, encrypts)) << rekey_after << " " << i;
+      EXPECT_TRUE(IsOpenedBy(&opener, &copy, encrypts)) << rekey_after << " " << i;
+    }
+  }
+}
+
 TEST(SumTest, OfACopyIsUsedUntilTheKeyChanges) {
   for (const bool sums : {false, Ghash::IsSupported()}) {
     constexpr uint64_t kRekeyAfter = 3;
