@@ -77,8 +77,8 @@ COPSE_WIDE __m128i Folded(__m512i blocks) {
 template <bool kCopies>
 COPSE_WIDE __m128i AddedWide(__m128i y, const uint8_t* blocks, const uint8_t* powers, size_t bytes, uint8_t* copy) {
   constexpr size_t kVector = 64;
-  // So far ahead of its use memory is fetched that is in no cache.
-  constexpr size_t kAhead = 2048;
+  // So far ahead memory is fetched that is in no cache: without, a copy takes half as long again.
+  constexpr size_t kAhead = 4096;
   constexpr int64_t kLow = 0x08090a0b0c0d0e0f, kHigh = 0x0001020304050607;
   const __m512i reverse = _mm512_set_epi64(kHigh, kLow, kHigh, kLow, kHigh, kLow, kHigh, kLow);
   for (size_t at = 0; at < bytes; at += kStrideBytes) {
