@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/tcp/frame_cipher.h"
 
+#include <endian.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/check.h"
 
@@ -26,6 +29,17 @@ std::array<uint8_t, 32> Derive(const CipherKey& key, uint8_t purpose) {
   return derived;
 }
 
+// Writes a block of counter mode: SP 800-38D, section 7.1.
+void PutCounter(const std::array<uint8_t, 12>& nonce, size_t number, uint8_t* block) {
+  const uint32_t counter = htobe32(static_cast<uint32_t>(number));
+  std::memcpy(block, nonce.data(), nonce.size());
+  std::memcpy(block + nonce.size(), &counter, sizeof(counter));
+}
+
+void Combine(absl::Span<const uint8_t> message, const uint8_t* stream, uint8_t* out) {
+  for (size_t i = 0; i < message.size(); ++i) out[i] = message[i] ^ stream[i];
+}
+
 }  // namespace
 
 CipherKey::~CipherKey() {
@@ -33,12 +47,28 @@ CipherKey::~CipherKey() {
   OPENSSL_cleanse(nonce.data(), nonce.size());
 }
 
-FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after)
-    : key_(key), rekey_after_(rekey_after), context_(EVP_CIPHER_CTX_new()) {
-  CHECK(context_ != nullptr);
+void FrameCipher::FreeContext::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
+
+FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after, bool sums)
+    : key_(key), rekey_after_(rekey_after), gcm_(EVP_CIPHER_CTX_new()), blocks_(sums ? EVP_CIPHER_CTX_new() : nullptr) {
+  CHECK(gcm_ != nullptr);
+  UseKey();
 }
 
-FrameCipher::~FrameCipher() { EVP_CIPHER_CTX_free(context_); }
+// OpenSSL computes a key's schedule when it gets the key.
+void FrameCipher::UseKey() {
+  count_ = 0;
+  ++keys_;
+  is_gcm_keyed_ = false;
+  if (blocks_ == nullptr) return;
+  CHECK(EVP_EncryptInit_ex(blocks_.get(), EVP_aes_256_ecb(), nullptr, key_.key.data(), nullptr) == 1);
+  CHECK(EVP_CIPHER_CTX_set_padding(blocks_.get(), 0) == 1);
+  Ghash::Block hash_key{};
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(blocks_.get(), hash_key.data(), &written, hash_key.data(), hash_key.size()) == 1);
+  ghash_.emplace(hash_key);
+  OPENSSL_cleanse(hash_key.data(), hash_key.size());
+}
 
 void FrameCipher::Rekey() {
   CipherKey next;
@@ -47,53 +77,115 @@ void FrameCipher::Rekey() {
   std::copy_n(nonce.begin(), next.nonce.size(), next.nonce.begin());
   OPENSSL_cleanse(nonce.data(), nonce.size());
   key_ = next;
-  count_ = 0;
-  is_keyed_ = false;
+  UseKey();
 }
 
-void FrameCipher::Begin(bool seals) {
+FrameCipher::Nonce FrameCipher::NonceOf(uint64_t number) const {
+  Nonce nonce = key_.nonce;
+  uint64_t last;
+  uint8_t* const at = nonce.data() + nonce.size() - sizeof(last);
+  std::memcpy(&last, at, sizeof(last));
+  last ^= htobe64(number);
+  std::memcpy(at, &last, sizeof(last));
+  return nonce;
+}
+
+FrameCipher::Nonce FrameCipher::NextNonce() {
   if (count_ == rekey_after_) Rekey();
-  std::array<uint8_t, 12> nonce = key_.nonce;
-  for (int i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<uint8_t>(count_ >> (8 * i));
-  ++count_;
-  // The key's schedule is computed once for each key.
-  const EVP_CIPHER* const cipher = is_keyed_ ? nullptr : EVP_aes_256_gcm();
-  CHECK(EVP_CipherInit_ex(context_, cipher, nullptr, is_keyed_ ? nullptr : key_.key.data(), nonce.data(),
-                          seals ? 1 : 0) == 1);
-  is_keyed_ = true;
+  next_mask_.reset();
+  return NonceOf(count_++);
+}
+
+// --- By OpenSSL ---
+
+void FrameCipher::Begin(bool seals) {
+  const Nonce nonce = NextNonce();
+  const bool has_key = std::exchange(is_gcm_keyed_, true);
+  CHECK(EVP_CipherInit_ex(gcm_.get(), has_key ? nullptr : EVP_aes_256_gcm(), nullptr,
+                          has_key ? nullptr : key_.key.data(), nonce.data(), seals ? 1 : 0) == 1);
+}
+
+void FrameCipher::SealByOpenSsl(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag) {
+  Begin(true);
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(gcm_.get(), out, &written, message.data(), static_cast<int>(message.size())) == 1);
+  uint8_t nothing[kTagBytes];
+  CHECK(EVP_EncryptFinal_ex(gcm_.get(), nothing, &written) == 1);
+  CHECK(EVP_CIPHER_CTX_ctrl(gcm_.get(), EVP_CTRL_AEAD_GET_TAG, kTagBytes, tag) == 1);
+}
+
+bool FrameCipher::OpenByOpenSsl(absl::Span<const uint8_t> message, uint8_t* out, const uint8_t* tag) {
+  Begin(false);
+  int written = 0;
+  CHECK(EVP_CIPHER_CTX_ctrl(gcm_.get(), EVP_CTRL_AEAD_SET_TAG, kTagBytes, const_cast<uint8_t*>(tag)) == 1);
+  CHECK(EVP_DecryptUpdate(gcm_.get(), out, &written, message.data(), static_cast<int>(message.size())) == 1);
+  uint8_t nothing[kTagBytes];
+  return EVP_DecryptFinal_ex(gcm_.get(), nothing, &written) == 1;
+}
+
+// --- By Ghash ---
+
+FrameCipher::KeyStream FrameCipher::NextKeyStream(size_t bytes) {
+  const Nonce nonce = NextNonce();
+  const size_t blocks = 1 + (bytes + Ghash::kBlockBytes - 1) / Ghash::kBlockBytes;
+  KeyStream stream;
+  for (size_t i = 0; i < blocks; ++i) PutCounter(nonce, i + 1, stream.data() + i * Ghash::kBlockBytes);
+  uint8_t* const last = stream.data() + blocks * Ghash::kBlockBytes;
+  const bool looks_ahead = bytes > 0 && count_ < rekey_after_;
+  if (looks_ahead) PutCounter(NonceOf(count_), 1, last);
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(blocks_.get(), stream.data(), &written, stream.data(),
+                          static_cast<int>((blocks + (looks_ahead ? 1 : 0)) * Ghash::kBlockBytes)) == 1);
+  if (looks_ahead) std::copy_n(last, Ghash::kBlockBytes, next_mask_.emplace().begin());
+  return stream;
+}
+
+Ghash::Block FrameCipher::NextMask() {
+  Ghash::Block mask;
+  if (next_mask_.has_value()) {
+    ++count_;
+    return *std::exchange(next_mask_, std::nullopt);
+  }
+  const KeyStream stream = NextKeyStream(0);
+  std::copy_n(stream.begin(), mask.size(), mask.begin());
+  return mask;
 }
 
 void FrameCipher::Seal(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag) {
-  Begin(true);
-  int written = 0;
-  CHECK(EVP_EncryptUpdate(context_, out, &written, message.data(), static_cast<int>(message.size())) == 1);
-  CHECK(EVP_EncryptFinal_ex(context_, out + written, &written) == 1);
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_GET_TAG, kTagBytes, tag) == 1);
+  if (!IsBrief(message.size())) return SealByOpenSsl(message, out, tag);
+  const KeyStream stream = NextKeyStream(message.size());
+  Combine(message, stream.data() + Ghash::kBlockBytes, out);
+  Combine(ghash_->OfEncrypted({out, message.size()}), stream.data(), tag);
 }
 
-void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag) {
-  Begin(true);
-  int written = 0;
-  CHECK(EVP_EncryptUpdate(context_, nullptr, &written, message.data(), static_cast<int>(message.size())) == 1);
-  CHECK(EVP_EncryptFinal_ex(context_, tag, &written) == 1);  // writes nothing
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_GET_TAG, kTagBytes, tag) == 1);
+void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag, const PlainSum& sum) {
+  if (!ghash_.has_value()) return SealByOpenSsl(message, nullptr, tag);
+  const Ghash::Block mask = NextMask();  // may change the key
+  Combine(sum.key == keys_ ? sum.sum : ghash_->OfPlain(message), mask.data(), tag);
+}
+
+PlainSum FrameCipher::Copy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const {
+  if (ghash_.has_value()) return {.key = keys_, .sum = ghash_->OfCopied(head, body, out)};
+  std::copy(body.begin(), body.end(), std::copy(head.begin(), head.end(), out));
+  return {};
 }
 
 bool FrameCipher::Open(absl::Span<uint8_t> message, const uint8_t* tag) {
-  Begin(false);
-  int written = 0;
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_SET_TAG, kTagBytes, const_cast<uint8_t*>(tag)) == 1);
-  CHECK(EVP_DecryptUpdate(context_, message.data(), &written, message.data(), static_cast<int>(message.size())) == 1);
-  return EVP_DecryptFinal_ex(context_, message.data() + written, &written) == 1;
+  if (!IsBrief(message.size())) return OpenByOpenSsl(message, message.data(), tag);
+  const KeyStream stream = NextKeyStream(message.size());
+  uint8_t expected[kTagBytes];
+  Combine(ghash_->OfEncrypted(message), stream.data(), expected);
+  if (CRYPTO_memcmp(expected, tag, kTagBytes) != 0) return false;
+  Combine(message, stream.data() + Ghash::kBlockBytes, message.data());
+  return true;
 }
 
 bool FrameCipher::Verify(absl::Span<const uint8_t> message, const uint8_t* tag) {
-  Begin(false);
-  int written = 0;
-  CHECK(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_AEAD_SET_TAG, kTagBytes, const_cast<uint8_t*>(tag)) == 1);
-  CHECK(EVP_DecryptUpdate(context_, nullptr, &written, message.data(), static_cast<int>(message.size())) == 1);
-  uint8_t nothing[kTagBytes];
-  return EVP_DecryptFinal_ex(context_, nothing, &written) == 1;
+  if (!ghash_.has_value()) return OpenByOpenSsl(message, nullptr, tag);
+  uint8_t expected[kTagBytes];
+  const Ghash::Block mask = NextMask();  // may change the key
+  Combine(ghash_->OfPlain(message), mask.data(), expected);
+  return CRYPTO_memcmp(expected, tag, kTagBytes) == 0;
 }
 
 }  // namespace copse::emu

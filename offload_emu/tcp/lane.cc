@@ -27,8 +27,13 @@ bool Lane::HasRoom(size_t bytes) const {
 void Lane::Queue(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint64_t after) {
   const size_t bytes = head.size() + body.size();
   const PoolBuffer buffer = pool_->Acquire(bytes, BufferPool::kOverwritten);
-  std::copy(body.begin(), body.end(), std::copy(head.begin(), head.end(), buffer.data));
-  frames_.push_back({.after = after, .bytes = bytes, .buffer = buffer});
+  PlainSum sum;
+  if (lends_ && stream_ != nullptr && !stream_->closed()) {
+    sum = stream_->Copy(head, body, buffer.data);
+  } else {
+    std::copy(body.begin(), body.end(), std::copy(head.begin(), head.end(), buffer.data));
+  }
+  frames_.push_back({.after = after, .bytes = bytes, .buffer = buffer, .sum = sum});
   frames_bytes_ += bytes;
   ++queued_;
 }
@@ -50,14 +55,21 @@ WireHeader Lane::NextHeader(WireKind kind) {
   return header;
 }
 
+bool Lane::IsAcknowledgmentDue() const {
+  return frames_to_acknowledge_ >= kAcknowledgeFrames || bytes_to_acknowledge_ >= kAcknowledgeBytes;
+}
+
+bool Lane::has_output() const {
+  return stream_ != nullptr && (put_ < frames_.size() || stream_->backlog() > 0 || IsAcknowledgmentDue());
+}
+
 void Lane::Pump() {
   if (stream_ == nullptr || stream_->closed()) return;
   do {
     PutFrames();
     stream_->Write();
   } while (put_ < frames_.size() && !stream_->closed() && stream_->backlog() < kBacklogBytesMax);
-  const bool is_due = frames_to_acknowledge_ >= kAcknowledgeFrames || bytes_to_acknowledge_ >= kAcknowledgeBytes;
-  if (!is_due || stream_->closed()) return;
+  if (!IsAcknowledgmentDue() || stream_->closed()) return;
   stream_->Put(NextHeader(WireKind::kAck), {}, encrypts_);
   stream_->Write();
 }
@@ -69,7 +81,7 @@ void Lane::PutFrames() {
     header.number = acknowledged() + ++put_;
     header.after = frame.after;
     if (lends_) {
-      stream_->PutLent(header, frame.span());
+      stream_->PutLent(header, frame.span(), frame.sum);
     } else {
       stream_->Put(header, frame.span(), encrypts_);
     }
@@ -114,6 +126,7 @@ bool Lane::Attach(SealedStream* stream, uint64_t received) {
   Forget(received);
   stream_ = stream;
   put_ = 0;
+  for (Frame& frame : frames_) frame.sum = {};
   return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "offload_emu/pool.h"
+#include "offload_emu/tcp/frame_cipher.h"
 #include "offload_emu/tcp/sealed_stream.h"
 #include "offload_emu/tcp/wire_format.h"
 
@@ -42,6 +43,8 @@ class Lane {
   // Returns the number of the last frame that was queued; 0: none.
   uint64_t queued() const { return queued_; }
   bool has_unacknowledged() const { return !frames_.empty(); }
+  // Returns whether Pump has anything to do.
+  bool has_output() const;
   // Gives frames, and an acknowledgment if one is due, to the connection as far as it takes them.
   void Pump();
 
@@ -74,11 +77,13 @@ class Lane {
     uint64_t after;
     size_t bytes;
     PoolBuffer buffer;
+    PlainSum sum;  // over stream_
 
     absl::Span<const uint8_t> span() const { return {buffer.data, bytes}; }
   };
 
   WireHeader NextHeader(WireKind kind);
+  bool IsAcknowledgmentDue() const;
   void PutFrames();
   void Release(Frame* frame);
   void Forget(uint64_t received);

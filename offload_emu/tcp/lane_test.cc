@@ -103,6 +103,21 @@ TEST_F(LaneTest, TakesEachFrameOnceAndInOrder) {
   EXPECT_EQ(lane_.Judge(FrameHeaderOf(2)), Verdict::kNext);
 }
 
+TEST_F(LaneTest, HasOutputWhileAFrameOrAnAcknowledgmentIsDue) {
+  Queue(1);
+  EXPECT_FALSE(lane_.has_output());  // nowhere to go
+  ASSERT_TRUE(lane_.Attach(streams_.near.get(), 0));
+  EXPECT_TRUE(lane_.has_output());
+  lane_.Pump();
+  EXPECT_FALSE(lane_.has_output());
+  lane_.Delivered(100);
+  EXPECT_FALSE(lane_.has_output());
+  lane_.Delivered(1 << 20);
+  EXPECT_TRUE(lane_.has_output());
+  lane_.Pump();
+  EXPECT_FALSE(lane_.has_output());
+}
+
 TEST_F(LaneTest, AFrameThatIsTakenBackLeavesNoGap) {
   Queue(60);
   Queue(40);

@@ -132,12 +132,12 @@ void SealedStream::Put(WireHeader header, absl::Span<const uint8_t> payload, boo
   }
 }
 
-void SealedStream::PutLent(WireHeader header, absl::Span<const uint8_t> payload) {
+void SealedStream::PutLent(WireHeader header, absl::Span<const uint8_t> payload, const PlainSum& sum) {
   CHECK(!payload.empty());
   header.flags = 0;
   AppendHeader(header, payload.size(), 0);
   out_.AppendLent(payload);
-  sealer_->Sign(payload, out_.Append(kTagBytes));
+  sealer_->Sign(payload, out_.Append(kTagBytes), sum);
 }
 
 void SealedStream::Write() {

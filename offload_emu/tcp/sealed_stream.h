@@ -63,8 +63,13 @@ class SealedStream {
   // Appends a message to what is to be written; `header.bytes` and the flag for encryption are set here. Requires
   // is_open().
   void Put(WireHeader header, absl::Span<const uint8_t> payload, bool encrypt);
-  // The same for a payload that is not copied: it must stay as it is until it is not counted by lent() any more.
-  void PutLent(WireHeader header, absl::Span<const uint8_t> payload);
+  // The same for a payload that is not copied: it must stay as it is until it is not counted by lent() any more. `sum`
+  // is that of its Copy over this stream, or none.
+  void PutLent(WireHeader header, absl::Span<const uint8_t> payload, const PlainSum& sum = {});
+  // Copies a payload's head and body to `out`, whence PutLent takes it. Requires is_open().
+  PlainSum Copy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const {
+    return sealer_->Copy(head, body, out);
+  }
   // Returns the number of payloads that were lent and that the socket has not taken in whole; 0 if it is closed.
   size_t lent() const { return out_.lent(); }
   // Returns the number of bytes that were put and that the socket has not taken.

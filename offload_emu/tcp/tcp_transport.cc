@@ -187,14 +187,21 @@ bool TcpTransport::Impl::IsHeldBack(const TcpConnection& connection) {
 
 void TcpTransport::Impl::Pump(TcpConnection* connection) {
   Lane& lane = connection->peer->LaneOf(connection->lane).lane;
+  if (!lane.has_output()) return;
   if (!connection->limit.has_value()) return lane.Pump();
   const SealedStream& stream = *connection->stream;
-  const uint64_t under_way = connection->limit->UnderWay(), taken = stream.taken();
+  FlightLimit& limit = *connection->limit;
+  const uint64_t taken = stream.taken();
+  // Data that is all taken is not held back: the kernel is not asked then.
+  const bool was_full = stream.backlog() > 0;
+  const uint64_t under_way = was_full ? limit.UnderWay() : 0;
   lane.Pump();
   if (stream.closed()) return;
-  if (stream.taken() > taken) connection->limit->OnWrite(clock_->Now(), taken, under_way);
-  connection->stream->SetPacketBytesMax(connection->limit->packet_bytes());
-  if (stream.backlog() == 0) connection->limit->OnIdle();
+  const bool is_full = stream.backlog() > 0;
+  if (was_full && stream.taken() > taken) limit.OnWrite(clock_->Now(), taken, under_way);
+  if (!was_full && is_full) limit.OnWrite(clock_->Now(), stream.taken(), limit.UnderWay());
+  if (!is_full) limit.OnIdle();
+  connection->stream->SetPacketBytesMax(limit.packet_bytes());
 }
 
 // Writes what is due, and notices the end of the connection.
