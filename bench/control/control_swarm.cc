@@ -5,7 +5,8 @@
 //     control_swarm PLANNER NODES [earlier]
 //
 // Reads commands from standard input, one a line, and answers each with one line of key=value pairs:
-//     connect SECONDS      connects all daemons that are not, and waits until the planner has accepted all
+//     connect SECONDS      begins the streams of all daemons that have none, which took opened_s, and then waits until
+//                          the planner has accepted all
 //     teams RATE SECONDS   forms RATE teams of 8 nodes a second, one rank a node, and ends each once it is formed
 //     keep COUNT SECONDS   forms COUNT teams of 8 nodes, which stay, and waits until all are formed
 //     world SECONDS        forms a team of one rank on every node; it stays
@@ -163,15 +164,16 @@ class Swarm {
     }
   }
 
+  // The timeout begins when the last stream has begun: that may be late where other processes take the processor.
   std::string Connect(absl::Duration timeout) {
     const absl::Time start = absl::Now();
     for (uint32_t node = 0; node < nodes_; ++node) Open(node);
-    return Back(start, timeout);
+    const absl::Time opened = absl::Now();
+    return absl::StrCat(Back(start, opened + timeout), " opened_s=", absl::ToDoubleSeconds(opened - start));
   }
 
-  std::string Back(absl::Time start, absl::Duration timeout) {
+  std::string Back(absl::Time start, absl::Time deadline) {
     const MutexLock lock(&mutex_);
-    const absl::Time deadline = start + timeout;
     while (registered_ < daemons_.size() && absl::Now() < deadline) changed_.WaitFor(&mutex_, deadline - absl::Now());
     return absl::StrCat("seconds=", absl::ToDoubleSeconds(absl::Now() - start), " registered=", registered_,
                         " refused=", refused_, " broken=", broken_, " ended=", ended_);
@@ -542,7 +544,7 @@ std::string Answer(Swarm* swarm, const std::string& line) {
   }
   words >> second;
   if (verb == "connect") return swarm->Connect(timeout);
-  if (verb == "back") return swarm->Back(absl::Now(), timeout);
+  if (verb == "back") return swarm->Back(absl::Now(), absl::Now() + timeout);
   if (verb == "lose") return swarm->Lose();
   if (verb == "world") return swarm->World(timeout);
   if (verb == "ranks") return swarm->Ranks(static_cast<uint32_t>(first), absl::Seconds(second));

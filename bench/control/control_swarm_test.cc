@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that the swarm's daemons form teams at a real planner, beside a real daemon.
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -92,6 +93,25 @@ TEST(ControlSwarmTest, ARankAtARealDaemonTakesPart) {
   ASSERT_TRUE(stats.ok()) << stats.status();
   EXPECT_GT(stats->stats(0).counters().at("daemon.prepare_max_us"), 0u);
   EXPECT_EQ(stats->stats(0).counters().count("loop.turn_max_us"), 1u);
+}
+
+// A machine that builds beside it takes the processor for longer than the daemons are given.
+TEST(ControlSwarmTest, DaemonsHaveTheirTimeAfterTheLastStreamHasBegun) {
+  procs::ProcessCluster cluster;
+  ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());
+  const std::string program = procs::FindProgram("bench/control/control_swarm").value();
+  const auto swarm =
+      procs::ChildProcess::Start(
+          {.arguments = {program, cluster.planner_address(), "1500"}, .stdin_pipe = true, .stdout_pipe = true})
+          .value();
+  ASSERT_TRUE(swarm->Write("lose\n").ok());
+  EXPECT_THAT(swarm->ReadLine(kSettle).value_or("no answer"), Names("lost=0"));  // it is ready
+  ASSERT_TRUE(swarm->Write("connect 10\n").ok());
+  cluster.Pass(absl::Milliseconds(100));  // it has begun some streams
+  swarm->Signal(SIGSTOP);
+  cluster.Pass(absl::Seconds(11));
+  swarm->Signal(SIGCONT);
+  EXPECT_THAT(swarm->ReadLine(kSettle).value_or("no answer"), Names("registered=1500", "refused=0"));
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ struct AdminLists::PlanListing {
   std::function<bool(const schedule::TeamLayout&)> selects;
   std::shared_ptr<const MeasuredCalls> calls;
   bool without_edges = false;
-  PlanId last{0};
+  coordinator::PlanCursor last = {};
   TeamId team{0};            // of the last row
   bool is_measured = false;  // `calls` has some of that team's nodes
   int paths = 0, prices = 0;
@@ -150,9 +150,8 @@ struct AdminLists::PlanListing {
 };
 
 size_t AdminLists::AddPlanRow(PlanListing* listing, v1::ListPlansReply* reply) const {
-  const auto listed = coordinator_->view().PlanAfter(listing->last, listing->selects);
+  const auto listed = coordinator_->view().PlanAfter(&listing->last, listing->selects);
   if (!listed.has_value()) return 0;
-  listing->last = listed->id;
   const schedule::TeamLayout& layout = *listed->layout;
   if (listed->encoded == nullptr) {
     v1::PlanRow row;

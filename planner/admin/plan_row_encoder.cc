@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/admin/plan_row_encoder.h"
 
+#include <algorithm>
+
 #include "planner/admin/admin_rows.h"
 #include "planner/structure.h"
 #include "proto/copse/v1/admin.pb.h"
@@ -47,11 +49,17 @@ std::vector<std::string> EncodedNames(const std::vector<schedule::TeamNode>& nod
   return names;
 }
 
+size_t LongestOf(const std::vector<std::string>& texts) {
+  size_t longest = 0;
+  for (const std::string& text : texts) longest = std::max(longest, text.size());
+  return longest;
+}
+
 }  // namespace
 
 const PlanShape* PlanRowEncoder::ShapeOf(const std::string& encoded) {
   if (encoded.size() < schedule::kEncodedIdEnd) return nullptr;
-  std::string content = encoded.substr(schedule::kEncodedIdEnd);
+  const std::string_view content = std::string_view(encoded).substr(schedule::kEncodedIdEnd);
   if (const auto known = shapes_.find(content); known != shapes_.end()) return &known->second;
   absl::StatusOr<schedule::Plan> plan = schedule::DecodePlan(encoded);
   if (!plan.ok()) return nullptr;
@@ -63,7 +71,7 @@ const PlanShape* PlanRowEncoder::ShapeOf(const std::string& encoded) {
   PlanShape shape{.edges = PlanEdges(*plan)};
   shape.plan = *std::move(plan);
   shape.row = CommonRow(shape.plan);
-  return &shapes_.emplace(std::move(content), std::move(shape)).first->second;
+  return &shapes_.emplace(content, std::move(shape)).first->second;
 }
 
 std::string PlanRowEncoder::RowOf(const coordinator::ListedPlan& listed, const PlanShape& shape) {
@@ -81,7 +89,9 @@ void PlanRowEncoder::AppendEdges(const schedule::TeamLayout& layout, const PlanS
     names_ = {.team = layout.id,
               .from = EncodedNames(layout.nodes, v1::PlanEdge::kFromFieldNumber),
               .to = EncodedNames(layout.nodes, v1::PlanEdge::kToFieldNumber)};
+    names_.edge_bytes_max = kNumberBytesMax + LongestOf(names_.from) + LongestOf(names_.to);
   }
+  row->reserve(row->size() + shape.edges.size() * names_.edge_bytes_max);
   for (const auto& [a, b] : shape.edges) {
     const std::string &from = names_.from[a], &to = names_.to[b];
     AppendTag(v1::PlanRow::kEdgesFieldNumber, row);

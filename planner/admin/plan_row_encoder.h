@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,9 +48,16 @@ class PlanRowEncoder {
   struct Names {
     TeamId team{0};
     std::vector<std::string> from, to;
+    size_t edge_bytes_max = 0;
   };
 
-  std::unordered_map<std::string, PlanShape> shapes_;  // by the encoded plan behind its id
+  // Finds texts without making strings of them.
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+
+  std::unordered_map<std::string, PlanShape, TextHash, std::equal_to<>> shapes_;  // by the encoded plan behind its id
   size_t kept_bytes_ = 0;
   Names names_;  // of the last row's team
 };

@@ -112,7 +112,8 @@ class LackingPlansTest : public TeamTest {
   }
   TeamInfo Info() const { return coordinator->view().FindTeam(id).value(); }
   std::optional<ListedPlan> Listed() const {
-    return coordinator->view().PlanAfter(PlanId{0}, [](const schedule::TeamLayout&) { return true; });
+    PlanCursor first;
+    return coordinator->view().PlanAfter(&first, [](const schedule::TeamLayout&) { return true; });
   }
 
   const TeamId id = team.layout.id;

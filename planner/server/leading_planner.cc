@@ -41,6 +41,12 @@ constexpr uint32_t kPlanThreadsMax = 4;
 // One more thread makes better plans for teams that have formed with quick ones. It has the lowest priority.
 constexpr int kBetterNice = 19;
 
+// Returns how much of node_timeout a daemon has to answer a ping: a third, but half if that is less than it may take
+// where others compute.
+absl::Duration AnswerTime(absl::Duration node_timeout) {
+  return std::max(node_timeout / 3, std::min<absl::Duration>(node_timeout / 2, absl::Seconds(2)));
+}
+
 // A CrashingStore ends the process at the worst moment, for tests: after a team's switch was recorded and before any
 // daemon was notified. An environment variable enables it, so that no configuration file can.
 class CrashingStore : public coordinator::Store {
@@ -140,11 +146,15 @@ absl::Status LeadingPlanner::Listen(const Settings& settings) {
   listening.handshake = std::min(listening.handshake, node_timeout);
   ASSIGN_OR_RETURN(listener_,
                    rpc::NetworkListener::Open("listen", settings.listen, parts_.credentials, listening, &builder));
-  // A daemon that is stopped, or whose host vanished, keeps its connection: keepalive pings it, and its stream ends if
-  // it does not answer.
-  const auto ask_ms = static_cast<int>(absl::ToInt64Milliseconds(node_timeout / 2));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ask_ms);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ask_ms);
+  // A daemon that is stopped, or whose host vanished, keeps its connection: gRPC pings it when nothing has come from it
+  // for a while, and its stream ends if it does not answer, after node_timeout at most. Pings are most of what a large
+  // idle cluster costs: they are as rare as leaves time for the answer.
+  const absl::Duration answer = AnswerTime(node_timeout);
+  const auto set_ms = [&builder](const char* argument, absl::Duration time) {
+    builder.AddChannelArgument(argument, static_cast<int>(absl::ToInt64Milliseconds(time)));
+  };
+  set_ms(GRPC_ARG_KEEPALIVE_TIME_MS, node_timeout - answer);
+  set_ms(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, answer);
   // Connections without a call are not pinged: an administrator's program may ignore its connection between two calls.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
   // Daemons ping the planner while a stream is silent.

@@ -263,7 +263,8 @@ void PlannerProcess::Turn() {
   service_manager_.Tick(now);
   Watch(now);
   leading_->Tick(now);
-  queue_.RunUntil(std::min(NextDeadline(), leading_->NextDeadline()));
+  const absl::Duration worked = clock_.Now() - now;
+  queue_.RunUntil(std::min(NextDeadline(), leading_->NextDeadline()), worked);
   turns_.End();
   if (const absl::Status leads = leading_->CheckLeads(); !leads.ok()) lost_ = NotLeading(leads);
 }

@@ -223,8 +223,8 @@ absl::StatusOr<ClusterTopologies::Shared> ClusterPlanMaker::WeightedTopologyWith
   return std::make_shared<const topology::Topology>(std::move(weighted));
 }
 
-absl::StatusOr<PlanTask> ClusterPlanMaker::TaskOf(const schedule::TeamLayout& layout,
-                                                  const coordinator::PlanOptions& options) {
+absl::StatusOr<SharedTask> ClusterPlanMaker::TaskOf(const schedule::TeamLayout& layout,
+                                                    const coordinator::PlanOptions& options) {
   const std::vector<std::string> names = NamesOf(layout);
   ASSIGN_OR_RETURN(const ClusterTopologies::Shared weighted, WeightedTopologyWith(names));
   ASSIGN_OR_RETURN(topology::Topology topology, topology::TeamTopology(*weighted, names));
@@ -233,15 +233,15 @@ absl::StatusOr<PlanTask> ClusterPlanMaker::TaskOf(const schedule::TeamLayout& la
     ASSIGN_OR_RETURN(const ClusterTopologies::Shared plain, TopologyWith(names));
     ASSIGN_OR_RETURN(task.plain, topology::TeamTopology(*plain, names));
   }
-  return task;
+  return std::make_shared<const PlanTask>(std::move(task));
 }
 
 absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const schedule::TeamLayout& layout,
                                                                         const coordinator::PlanOptions& options) {
-  ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, options));
-  if (const auto* kept = FindKept(task)) return *kept;
+  ASSIGN_OR_RETURN(SharedTask task, TaskOf(layout, options));
+  if (const auto* kept = FindKept(*task)) return *kept;
   const absl::Duration begun = ThreadCpuTime();
-  absl::StatusOr<std::vector<schedule::Plan>> made = MakePlansOf(task, model_.rules);
+  absl::StatusOr<std::vector<schedule::Plan>> made = MakePlansOf(*task, model_.rules);
   counts_.cpu += ThreadCpuTime() - begun;
   ASSIGN_OR_RETURN(std::vector<schedule::Plan> plans, std::move(made));
   ++counts_.sets_made;
@@ -252,11 +252,11 @@ absl::StatusOr<std::vector<schedule::Plan>> ClusterPlanMaker::MakePlans(const sc
 void ClusterPlanMaker::MakePlansLater(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options,
                                       PlansDone done) {
   if (workers_ == nullptr) return done(MakePlans(layout, options));
-  absl::StatusOr<PlanTask> task = TaskOf(layout, options);
+  absl::StatusOr<SharedTask> task = TaskOf(layout, options);
   if (!task.ok()) return done(task.status());
-  if (const auto* kept = FindKept(*task)) return done(*kept);
+  if (const auto* kept = FindKept(**task)) return done(*kept);
   for (Ordered& ordered : ordered_) {
-    if (ordered.task != *task) continue;
+    if (*ordered.task != **task) continue;
     ++counts_.sets_reused;
     return ordered.done.push_back(std::move(done));
   }
@@ -265,7 +265,7 @@ void ClusterPlanMaker::MakePlansLater(const schedule::TeamLayout& layout, const 
 
 void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
   struct Job {
-    PlanTask task;
+    SharedTask task;
     Rules rules;
     uint64_t rules_number = 0;
     absl::StatusOr<std::vector<schedule::Plan>> plans = std::vector<schedule::Plan>();
@@ -276,7 +276,7 @@ void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
       ordered->user,
       [job] {
         const absl::Duration begun = ThreadCpuTime();
-        job->plans = MakePlansOf(job->task, job->rules);
+        job->plans = MakePlansOf(*job->task, job->rules);
         job->cpu = ThreadCpuTime() - begun;
       },
       [this, job, ordered] {
@@ -292,22 +292,28 @@ void ClusterPlanMaker::Order(std::list<Ordered>::iterator ordered) {
 
 std::optional<coordinator::FirstPlans> ClusterPlanMaker::QuickPlans(const schedule::TeamLayout& layout) {
   if (better_workers_ == nullptr || IsPlannedFast(layout.shape, layout.identity.family)) return std::nullopt;
-  const absl::StatusOr<PlanTask> task = TaskOf(layout, {});
+  absl::StatusOr<SharedTask> task = TaskOf(layout, {});
   if (!task.ok()) return std::nullopt;
-  if (const auto* kept = FindKept(*task)) return coordinator::FirstPlans{.plans = *kept, .may_be_better = false};
+  if (const auto* kept = FindKept(**task)) return coordinator::FirstPlans{.plans = *kept, .may_be_better = false};
   const absl::Duration begun = ThreadCpuTime();
-  absl::StatusOr<std::vector<schedule::Plan>> plans = QuickPlansOf(*task, model_.rules);
+  absl::StatusOr<std::vector<schedule::Plan>> plans = QuickPlansOf(**task, model_.rules);
   counts_.cpu += ThreadCpuTime() - begun;
   if (!plans.ok()) return std::nullopt;
   ++counts_.sets_quick;
+  quick_ = {layout.id, *std::move(task)};
   return coordinator::FirstPlans{.plans = *std::move(plans), .may_be_better = true};
 }
 
+absl::StatusOr<SharedTask> ClusterPlanMaker::TakeQuickTaskOf(const schedule::TeamLayout& layout) {
+  if (quick_.second == nullptr || quick_.first != layout.id) return TaskOf(layout, {});
+  return std::exchange(quick_.second, nullptr);
+}
+
 void ClusterPlanMaker::PlanBetter(const schedule::TeamLayout& layout, SavingsDone done) {
-  absl::StatusOr<PlanTask> task = TaskOf(layout, {});
+  absl::StatusOr<SharedTask> task = TakeQuickTaskOf(layout);
   if (!task.ok()) return done(task.status());
   for (auto better = better_.begin(); better != better_.end(); ++better) {
-    if (better->task != *task) continue;
+    if (*better->task != **task) continue;
     ++counts_.sets_reused;
     better->waiting.emplace(layout.id, std::move(done));
     *better->is_wanted = true;
@@ -331,7 +337,7 @@ void ClusterPlanMaker::DropBetter(TeamId team) {
 
 void ClusterPlanMaker::OrderBetter(std::list<Better>::iterator better) {
   struct Job {
-    PlanTask task;
+    SharedTask task;
     Rules rules;
     uint64_t rules_number = 0;
     std::shared_ptr<std::atomic<bool>> is_wanted;
@@ -342,7 +348,7 @@ void ClusterPlanMaker::OrderBetter(std::list<Better>::iterator better) {
     absl::Duration cpu;
   };
   const auto job = std::make_shared<Job>(Job{better->task, model_.rules, rules_number_, better->is_wanted});
-  if (const auto* kept = FindKept(job->task)) {
+  if (const auto* kept = FindKept(*job->task)) {
     job->plans = *kept;
   } else {
     job->is_new = true;
@@ -351,12 +357,12 @@ void ClusterPlanMaker::OrderBetter(std::list<Better>::iterator better) {
     job->was_skipped = !*job->is_wanted;
     if (job->was_skipped) return;
     const absl::Duration begun = ThreadCpuTime();
-    if (job->is_new) job->plans = MakePlansOf(job->task, job->rules);
-    const absl::StatusOr<std::vector<schedule::Plan>> quick = QuickPlansOf(job->task, job->rules);
+    if (job->is_new) job->plans = MakePlansOf(*job->task, job->rules);
+    const absl::StatusOr<std::vector<schedule::Plan>> quick = QuickPlansOf(*job->task, job->rules);
     if (!job->plans.ok() || !quick.ok()) {
       job->savings_us = job->plans.ok() ? quick.status() : job->plans.status();
     } else {
-      job->savings_us = SavingsOver(*quick, *job->plans, job->task);
+      job->savings_us = SavingsOver(*quick, *job->plans, *job->task);
     }
     job->cpu = ThreadCpuTime() - begun;
   };
@@ -368,7 +374,7 @@ void ClusterPlanMaker::OrderBetter(std::list<Better>::iterator better) {
     better_.erase(better);
     if (is_stale) return;
     if (job->is_new) ++counts_.sets_made;
-    if (job->is_new && job->plans.ok()) kept_.Keep(std::move(job->task), *job->plans);
+    if (job->is_new && job->plans.ok()) kept_.Keep(std::move(job->task), *std::move(job->plans));
     for (const auto& [team, done] : waiting) done(job->savings_us);
   });
 }
@@ -429,14 +435,14 @@ struct ClusterPlanMaker::Explaining {
   uint64_t rules_number = 0;
   // The plans that would be made now, to compare with. If they are not cached, they are made by `task`; those that are
   // to replace quick plans may take long, and are made elsewhere.
-  std::optional<PlanTask> task;
+  SharedTask task;
   absl::StatusOr<std::vector<schedule::Plan>> now = std::vector<schedule::Plan>();
   absl::Duration cpu;  // of making them
   absl::StatusOr<coordinator::PlanExplanation> result = absl::UnknownError("");
 
   void Run() {
     const absl::Duration begun = ThreadCpuTime();
-    if (task.has_value()) now = MakePlansOf(*task, rules);
+    if (task != nullptr) now = MakePlansOf(*task, rules);
     cpu = ThreadCpuTime() - begun;
     result = Explain();
   }
@@ -467,8 +473,8 @@ absl::StatusOr<std::shared_ptr<ClusterPlanMaker::Explaining>> ClusterPlanMaker::
   explaining->call = bytes.has_value() ? CallOfBytes(plan, *bytes) : TypicalCall(plan);
   explaining->rules = model_.rules;
   explaining->rules_number = rules_number_;
-  ASSIGN_OR_RETURN(PlanTask task, TaskOf(layout, {}));
-  if (const auto* kept = FindKept(task)) {
+  ASSIGN_OR_RETURN(SharedTask task, TaskOf(layout, {}));
+  if (const auto* kept = FindKept(*task)) {
     explaining->now = *kept;
   } else if (!IsQuickPlan(plan)) {
     explaining->task = std::move(task);
@@ -478,9 +484,9 @@ absl::StatusOr<std::shared_ptr<ClusterPlanMaker::Explaining>> ClusterPlanMaker::
 
 void ClusterPlanMaker::EndExplaining(Explaining& explaining) {
   counts_.cpu += explaining.cpu;
-  if (!explaining.task.has_value() || !explaining.now.ok()) return;
+  if (explaining.task == nullptr || !explaining.now.ok()) return;
   ++counts_.sets_made;
-  if (explaining.rules_number == rules_number_) kept_.Keep(*std::move(explaining.task), *explaining.now);
+  if (explaining.rules_number == rules_number_) kept_.Keep(std::move(explaining.task), *explaining.now);
 }
 
 absl::StatusOr<coordinator::PlanExplanation> ClusterPlanMaker::Explain(const schedule::TeamLayout& layout,

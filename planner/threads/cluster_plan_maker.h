@@ -102,15 +102,19 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   void SetTopology(std::optional<topology::Topology> topology) {
     model_.topology = std::move(topology);
     topologies_.Forget();
+    quick_.second = nullptr;
   }
   // Sets the number of cores that a daemon reports; it is used where the topology has none.
   void SetCores(const std::string& node, uint32_t cores) {
     if (std::exchange(model_.announced_cores[node], cores) == cores) return;
     topologies_.Forget();
+    quick_.second = nullptr;
   }
   // Sets whether the node is being drained. Returns whether this is a change.
   bool SetDraining(const std::string& node, bool draining) {
-    return draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
+    const bool is_change = draining ? model_.draining.insert(node).second : model_.draining.erase(node) > 0;
+    if (is_change) quick_.second = nullptr;
+    return is_change;
   }
   // Returns how often plans were made because the cache did not have them.
   uint64_t sets_made() const { return counts_.sets_made; }
@@ -174,14 +178,16 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   // Runs `work` and then `done` as PlanWorkers::Run does, or at once without workers.
   absl::Status RunForAdministrators(std::function<void()> work, std::function<void()> done);
 
-  absl::StatusOr<PlanTask> TaskOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options);
+  absl::StatusOr<SharedTask> TaskOf(const schedule::TeamLayout& layout, const coordinator::PlanOptions& options);
+  // Returns the task of a team that has quick plans, and forgets it if it is kept.
+  absl::StatusOr<SharedTask> TakeQuickTaskOf(const schedule::TeamLayout& layout);
   // Returns the cached plans, which are reused now, or null.
   const std::vector<schedule::Plan>* FindKept(const PlanTask& task);
 
   // An Ordered is a task that is being worked on. Later ones that are equal wait for its result.
   struct Ordered {
     uint32_t user = 0;
-    PlanTask task;
+    SharedTask task;
     std::vector<PlansDone> done;
   };
   void Order(std::list<Ordered>::iterator ordered);
@@ -189,7 +195,7 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   // A Better is a task for which better plans than the quick ones are made.
   struct Better {
     uint32_t user = 0;
-    PlanTask task;
+    SharedTask task;
     std::map<TeamId, SavingsDone> waiting;
     std::shared_ptr<std::atomic<bool>> is_wanted;  // false: the worker skips the job, since no team waits
   };
@@ -204,6 +210,9 @@ class ClusterPlanMaker : public coordinator::PlanMaker {
   std::list<Ordered> ordered_;
   PlanWorkers* better_workers_ = nullptr;
   std::list<Better> better_;
+  // The last task of QuickPlans is kept for PlanBetter, since a large team's takes long to make. Null: it has taken it,
+  // or the model has changed.
+  std::pair<TeamId, SharedTask> quick_ = {TeamId{0}, nullptr};
   uint64_t rules_number_ = 0;  // grows with each change of the rules
   size_t explaining_ = 0;
 };

@@ -284,6 +284,25 @@ TEST_F(QuickFirstTest, ATeamStartsWithQuickPlansAndTheNextOfItsShapeWithBetterOn
   EXPECT_EQ(maker_.sets_made(), 1u);
 }
 
+TEST_F(QuickFirstTest, BetterPlansAreThoseOfTheModelWhenTheyAreOrdered) {
+  const auto shared = [this] {  // whether two teams wait for the same plans
+    const uint64_t before = maker_.counts().sets_reused;
+    Order(1);
+    Order(2);
+    maker_.DropBetter(TeamId(1));
+    maker_.DropBetter(TeamId(2));
+    return maker_.counts().sets_reused == before + 1;
+  };
+  ASSERT_TRUE(maker_.QuickPlans(Team(1)).has_value());
+  EXPECT_TRUE(shared());
+  ASSERT_TRUE(maker_.QuickPlans(Team(1)).has_value());
+  EXPECT_TRUE(maker_.SetDraining(Team(1).nodes[1].name, true));
+  EXPECT_TRUE(shared());
+  ASSERT_TRUE(maker_.QuickPlans(Team(1)).has_value());
+  maker_.SetCores(Team(1).nodes[1].name, 3);
+  EXPECT_TRUE(shared());
+}
+
 TEST_F(QuickFirstTest, NoQuickPlansWherePlanningIsFastOrARuleIsByCost) {
   EXPECT_FALSE(maker_.QuickPlans(Team(1, 4)).has_value());
   maker_.SetRules({{.collective = Collective::kBcast, .algorithm = "mgo"}});

@@ -23,12 +23,12 @@ class PlanCache {
   // Returns the task's plans, or null. They are valid until the next Keep or Clear.
   const std::vector<schedule::Plan>* Find(const PlanTask& task);
   // Keeps the plans, which are not here, unless they alone are beyond the limit.
-  void Keep(PlanTask task, const std::vector<schedule::Plan>& plans);
+  void Keep(SharedTask task, std::vector<schedule::Plan> plans);
   void Clear() { kept_.clear(); }
 
  private:
   struct Kept {
-    PlanTask task;
+    SharedTask task;
     std::vector<schedule::Plan> plans;
     size_t neighbors = 0;
   };

@@ -4,6 +4,7 @@
 #ifndef COPSE_PLANNER_THREADS_PLAN_TASK_H_
 #define COPSE_PLANNER_THREADS_PLAN_TASK_H_
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct PlanTask {
   std::optional<topology::Topology> plain;  // the same without these weights; nullopt: no node is draining
   friend bool operator==(const PlanTask&, const PlanTask&) = default;
 };
+
+// Shared by the planner's thread and those that make the plans: a copy of a large team's task takes milliseconds.
+using SharedTask = std::shared_ptr<const PlanTask>;
 
 // Makes the plans of a task by these rules. It depends on nothing else, so any thread may call it. Errors: those of
 // Planner::MakePlans, and of CheckAlgorithm for the options.

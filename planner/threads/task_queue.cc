@@ -18,14 +18,14 @@ void TaskQueue::Post(std::function<void()> task) {
   posted_.NotifyAll();
 }
 
-void TaskQueue::RunUntil(absl::Time deadline) {
+void TaskQueue::RunUntil(absl::Time deadline, absl::Duration worked) {
   {
     MutexLock lock(&mutex_);
     const absl::Duration wait = std::min<absl::Duration>(deadline - clock_->Now(), kWaitMax);
     if (tasks_.empty() && wait > absl::ZeroDuration()) posted_.WaitFor(&mutex_, wait);
   }
   absl::Time now = clock_->Now();
-  const absl::Time end = now + kTurnMax;
+  const absl::Time end = now + std::max<absl::Duration>(kTurnMax - worked, kTasksMin);
   do {
     std::function<void()> run;
     {

@@ -14,8 +14,10 @@
 
 namespace copse::planner {
 
-// RunUntil begins no further task after this time, so that timers and the watchdog run, too.
+// RunUntil begins no further task once the turn has taken kTurnMax, so that timers and the watchdog run, too; but tasks
+// have kTasksMin in each turn.
 inline constexpr absl::Duration kTurnMax = absl::Milliseconds(10);
+inline constexpr absl::Duration kTasksMin = absl::Milliseconds(2);
 
 // A TaskQueue runs tasks in the order in which they were posted. Any thread may call Post; only the planner's thread
 // calls the other functions. `*clock` must outlive this object.
@@ -24,9 +26,9 @@ class TaskQueue {
   explicit TaskQueue(const Clock* clock) : clock_(clock) {}
 
   void Post(std::function<void()> task);
-  // Runs posted tasks until there are none or kTurnMax has passed. If there are none at first, waits for one until
-  // `deadline`, but at most a second, and may then return without having run any.
-  void RunUntil(absl::Time deadline);
+  // Runs posted tasks until there are none, or the turn, which has done other work for `worked`, ends. If there are
+  // none at first, waits for one until `deadline`, but at most a second, and may then return without having run any.
+  void RunUntil(absl::Time deadline, absl::Duration worked = absl::ZeroDuration());
   // Returns the time at which the oldest pending task was posted; all tasks posted before have run. InfiniteFuture: no
   // task is pending.
   absl::Time Oldest() const;

@@ -25,5 +25,20 @@ TEST(TaskQueueTest, TheLongestWaitIsThatOfAnyTask) {
   EXPECT_EQ(queue.longest_wait(), absl::Seconds(3)) << "the last task waited for less";
 }
 
+// A step of the coordinator may take longer than a turn should.
+TEST(TaskQueueTest, TasksHaveTheRestOfTheTurn) {
+  FakeClock clock;
+  TaskQueue queue(&clock);
+  const auto tasks_after = [&](absl::Duration worked) {
+    while (queue.size() < 20) queue.Post([&clock] { clock.Advance(absl::Milliseconds(1)); });
+    queue.RunUntil(clock.Now(), worked);
+    return 20 - queue.size();
+  };
+  EXPECT_EQ(tasks_after(absl::ZeroDuration()), 10u);
+  EXPECT_EQ(tasks_after(absl::Milliseconds(6)), 4u);
+  EXPECT_EQ(tasks_after(absl::Milliseconds(9)), 2u);
+  EXPECT_EQ(tasks_after(absl::Seconds(1)), 2u) << "a turn serves daemons, whatever else it does";
+}
+
 }  // namespace
 }  // namespace copse::planner

@@ -54,7 +54,15 @@ void TeamTable::IndexPlans(Team& team) {
 }
 
 void TeamTable::ForgetPlans(Team& team) {
+  ++changes_;
   for (const PlanId plan : std::exchange(team.plan_ids, {})) of_plans_.erase(plan);
+}
+
+const std::pair<const PlanId, PlanPlace>* TeamTable::NextPlan(PlanCursor* cursor) const {
+  if (std::exchange(cursor->changes, changes_) != changes_) cursor->next = of_plans_.upper_bound(cursor->last);
+  if (cursor->next == of_plans_.end()) return nullptr;
+  cursor->last = cursor->next->first;
+  return &*cursor->next++;
 }
 
 void TeamTable::VerifyLater(TeamId id) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -84,6 +85,13 @@ struct PlanPlace {
   size_t index = 0;
 };
 
+// A PlanCursor is a place in the order of plans' ids, at first before all of them.
+struct PlanCursor {
+  PlanId last{0};
+  uint64_t changes = 0;                                // TeamTable::changes_ when `next` was found
+  std::map<PlanId, PlanPlace>::const_iterator next{};  // the first one after `last`
+};
+
 // A TeamTable has the plans of its teams indexed that may be shown: the planner's own, and those that daemons brought
 // back once they are verified; also those of which only the ids are known. Pointers stay valid until the team is
 // erased. Thread-compatible.
@@ -108,6 +116,9 @@ class TeamTable {
   // and indexes them.
   void VerifyLater(TeamId id);
   const std::map<PlanId, PlanPlace>& of_plans() const { return of_plans_; }
+  // Moves the cursor to the next plan, and returns it, or null at the end. A list of all plans does not search for each
+  // one unless plans come or go meanwhile.
+  const std::pair<const PlanId, PlanPlace>* NextPlan(PlanCursor* cursor) const;
 
  private:
   void VerifyNext(TeamId id);
@@ -116,6 +127,7 @@ class TeamTable {
   TimerQueue* const timers_;
   std::map<TeamId, Team> teams_;
   std::map<PlanId, PlanPlace> of_plans_;
+  uint64_t changes_ = 1;  // of of_plans_
 };
 
 }  // namespace copse::coordinator

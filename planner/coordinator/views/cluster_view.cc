@@ -217,11 +217,11 @@ std::vector<schedule::Plan> ClusterView::PlansOfTeam(TeamId id) const {
   return plans;
 }
 
-std::optional<ListedPlan> ClusterView::PlanAfter(PlanId last,
+std::optional<ListedPlan> ClusterView::PlanAfter(PlanCursor* last,
                                                  const std::function<bool(const schedule::TeamLayout&)>& wanted) const {
-  for (auto it = state_->teams.of_plans().upper_bound(last); it != state_->teams.of_plans().end(); ++it) {
-    if (!wanted(it->second.team->record.layout)) continue;
-    if (const std::optional<ListedPlan> plan = Listed(it->first, it->second)) return plan;
+  while (const auto* const next = state_->teams.NextPlan(last)) {
+    if (!wanted(next->second.team->record.layout)) continue;
+    if (const std::optional<ListedPlan> plan = Listed(next->first, next->second)) return plan;
   }
   return std::nullopt;
 }

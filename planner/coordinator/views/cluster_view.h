@@ -94,8 +94,8 @@ class ClusterView {
   std::optional<TeamInfo> IdentifiedTeamAfter(TeamId last) const;
   // `*last` is the number of the team that was returned before, and is set to this one's; 0: the first one.
   std::optional<TeamInfo> EndedTeamAfter(uint64_t* last) const;
-  // Plans of teams for which `wanted` is false are passed over. 0: the first one.
-  std::optional<ListedPlan> PlanAfter(PlanId last,
+  // Plans of teams for which `wanted` is false are passed over. The cursor is moved to the plan.
+  std::optional<ListedPlan> PlanAfter(PlanCursor* last,
                                       const std::function<bool(const schedule::TeamLayout&)>& wanted) const;
   // Call `done` once, maybe before they return, and not after the coordinator has ended.
   void Explain(PlanId plan, PlanMaker::Bytes bytes, PlanMaker::ExplainDone done) const;
