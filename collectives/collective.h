@@ -121,12 +121,7 @@ inline constexpr const CollectiveTraits& TraitsOf(Collective c) { return kCollec
 inline constexpr std::string_view CollectiveName(Collective c) {
   return static_cast<int>(c) < kCollectiveCount ? TraitsOf(c).name : "unknown";
 }
-inline constexpr std::optional<Collective> CollectiveFromName(std::string_view name) {
-  for (int i = 0; i < kCollectiveCount; ++i) {
-    if (kCollectives[i].name == name) return static_cast<Collective>(i);
-  }
-  return std::nullopt;
-}
+std::optional<Collective> CollectiveFromName(std::string_view name);
 
 inline constexpr std::string_view FamilyName(Family family) {
   constexpr std::string_view kNames[] = {"common", "rooted", "spread", "alltoall"};
@@ -137,14 +132,7 @@ inline constexpr Family FamilyOf(Collective c) { return TraitsOf(c).family; }
 
 inline constexpr Collective PlanCollective(Collective c) { return TraitsOf(c).regular; }
 // Returns the regular collectives of the class, those for which plans are made, ascending.
-inline std::vector<Collective> CollectivesOf(Family family) {
-  std::vector<Collective> members;
-  for (int i = 0; i < kCollectiveCount; ++i) {
-    const auto c = static_cast<Collective>(i);
-    if (PlanCollective(c) == c && FamilyOf(c) == family) members.push_back(c);
-  }
-  return members;
-}
+std::vector<Collective> CollectivesOf(Family family);
 // Returns whether ranks' blocks may differ in size.
 inline constexpr bool IsIrregular(Collective c) { return PlanCollective(c) != c; }
 // Returns whether the collective moves data; only barrier does not.

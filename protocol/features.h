@@ -4,7 +4,7 @@
 #ifndef COPSE_PROTOCOL_FEATURES_H_
 #define COPSE_PROTOCOL_FEATURES_H_
 
-#include <bitset>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -36,29 +36,19 @@ class Features {
   static constexpr size_t kCountMax = 128;
 
   Features() = default;
-  Features(std::initializer_list<Feature> features) {
-    for (const Feature feature : features) insert(feature);
-  }
+  Features(std::initializer_list<Feature> features);
 
-  void insert(Feature feature) {
-    if (NumberOf(feature) < kCountMax) bits_.set(NumberOf(feature));
-  }
-  void clear() { bits_.reset(); }
-  bool contains(Feature feature) const { return NumberOf(feature) < kCountMax && bits_.test(NumberOf(feature)); }
+  void insert(Feature feature);
+  void clear() { bits_ = {}; }
+  bool contains(Feature feature) const;
   // Returns them in the order of their numbers.
-  std::vector<Feature> All() const {
-    std::vector<Feature> all;
-    for (size_t number = 0; number < kCountMax; ++number) {
-      if (bits_.test(number)) all.push_back(static_cast<Feature>(number));
-    }
-    return all;
-  }
+  std::vector<Feature> All() const;
   friend bool operator==(const Features&, const Features&) = default;
 
  private:
-  static size_t NumberOf(Feature feature) { return static_cast<size_t>(feature); }
+  static constexpr size_t kWordBits = 64;
 
-  std::bitset<kCountMax> bits_;
+  std::array<uint64_t, kCountMax / kWordBits> bits_{};
 };
 
 }  // namespace copse::schedule
