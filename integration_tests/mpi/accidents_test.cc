@@ -50,7 +50,7 @@ class AccidentsTest : public ShimTest {
     for (; absl::Now() < deadline; cluster_.Pass(kAskAgain)) {
       const auto teams = cluster_.admin().ListTeams(kDeathPatience);
       for (int i = 0; teams.ok() && i < teams->teams_size(); ++i) {
-        if (teams->teams(i).name() == name) return;
+        if (teams->teams(i).name() == name && teams->teams(i).state() == "ready") return;
       }
     }
     ADD_FAILURE() << "no team " << name;
