@@ -65,9 +65,9 @@ Team Sites(uint32_t nodes, const std::vector<int64_t>& latencies_ns, int64_t ban
 }
 
 // Returns teams of many sizes, with one rank a node and with three.
-std::vector<Team> TeamsOfManySizes() {
+std::vector<Team> TeamsOfManySizes(uint32_t most = 40) {
   std::vector<Team> teams;
-  for (uint32_t nodes = 1; nodes <= 40; nodes += nodes < 12 ? 1 : 7) {
+  for (uint32_t nodes = 1; nodes <= most; nodes += nodes < 12 ? 1 : 7) {
     for (const uint32_t ranks_per_node : {1u, 3u}) teams.push_back(MakeTeam(nodes, ranks_per_node));
   }
   return teams;
@@ -100,7 +100,7 @@ TEST(MakePlansTest, EveryTeamGetsPlansThatVerify) {
 }
 
 TEST(MakePlansTest, EveryFamilyGetsPlansThatVerify) {
-  for (const Team& team : TeamsOfManySizes()) {
+  for (const Team& team : TeamsOfManySizes(/*most=*/19)) {  // that of 40 nodes takes longer than all of these
     for (const Family family : {Family::kRooted, Family::kSpread, Family::kAlltoall}) {
       const auto plans = team.Plans({}, family).value();
       size_t classes = 0;
