@@ -47,6 +47,11 @@ CipherKey::~CipherKey() {
   OPENSSL_cleanse(nonce.data(), nonce.size());
 }
 
+FrameCipher::~FrameCipher() {
+  OPENSSL_cleanse(ahead_.data(), ahead_.size());
+  OPENSSL_cleanse(long_.data(), long_.size());
+}
+
 void FrameCipher::FreeContext::operator()(evp_cipher_ctx_st* context) const { EVP_CIPHER_CTX_free(context); }
 
 FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after, bool sums)
@@ -58,6 +63,7 @@ FrameCipher::FrameCipher(const CipherKey& key, uint64_t rekey_after, bool sums)
 // OpenSSL computes a key's schedule when it gets the key.
 void FrameCipher::UseKey() {
   count_ = 0;
+  ahead_begin_ = ahead_end_ = 0;
   ++keys_;
   is_gcm_keyed_ = false;
   if (blocks_ == nullptr) return;
@@ -90,16 +96,15 @@ FrameCipher::Nonce FrameCipher::NonceOf(uint64_t number) const {
   return nonce;
 }
 
-FrameCipher::Nonce FrameCipher::NextNonce() {
+uint64_t FrameCipher::NextNumber() {
   if (count_ == rekey_after_) Rekey();
-  next_mask_.reset();
-  return NonceOf(count_++);
+  return count_++;
 }
 
 // --- By OpenSSL ---
 
 void FrameCipher::Begin(bool seals) {
-  const Nonce nonce = NextNonce();
+  const Nonce nonce = NonceOf(NextNumber());
   const bool has_key = std::exchange(is_gcm_keyed_, true);
   CHECK(EVP_CipherInit_ex(gcm_.get(), has_key ? nullptr : EVP_aes_256_gcm(), nullptr,
                           has_key ? nullptr : key_.key.data(), nonce.data(), seals ? 1 : 0) == 1);
@@ -125,43 +130,45 @@ bool FrameCipher::OpenByOpenSsl(absl::Span<const uint8_t> message, uint8_t* out,
 
 // --- By Ghash ---
 
-FrameCipher::KeyStream FrameCipher::NextKeyStream(size_t bytes) {
-  const Nonce nonce = NextNonce();
-  const size_t blocks = 1 + (bytes + Ghash::kBlockBytes - 1) / Ghash::kBlockBytes;
-  KeyStream stream;
-  for (size_t i = 0; i < blocks; ++i) PutCounter(nonce, i + 1, stream.data() + i * Ghash::kBlockBytes);
-  uint8_t* const last = stream.data() + blocks * Ghash::kBlockBytes;
-  const bool looks_ahead = bytes > 0 && count_ < rekey_after_;
-  if (looks_ahead) PutCounter(NonceOf(count_), 1, last);
-  int written = 0;
-  CHECK(EVP_EncryptUpdate(blocks_.get(), stream.data(), &written, stream.data(),
-                          static_cast<int>((blocks + (looks_ahead ? 1 : 0)) * Ghash::kBlockBytes)) == 1);
-  if (looks_ahead) std::copy_n(last, Ghash::kBlockBytes, next_mask_.emplace().begin());
-  return stream;
+void FrameCipher::PutKeyStream(uint64_t number, size_t blocks, uint8_t* stream) const {
+  const Nonce nonce = NonceOf(number);
+  for (size_t i = 0; i < blocks; ++i) PutCounter(nonce, i + 1, stream + i * Ghash::kBlockBytes);
 }
 
-Ghash::Block FrameCipher::NextMask() {
-  Ghash::Block mask;
-  if (next_mask_.has_value()) {
-    ++count_;
-    return *std::exchange(next_mask_, std::nullopt);
+void FrameCipher::Encrypt(absl::Span<uint8_t> blocks) {
+  int written = 0;
+  CHECK(EVP_EncryptUpdate(blocks_.get(), blocks.data(), &written, blocks.data(), static_cast<int>(blocks.size())) == 1);
+}
+
+const uint8_t* FrameCipher::NextKeyStream(size_t bytes) {
+  const uint64_t number = NextNumber();
+  const size_t blocks = 1 + (bytes + Ghash::kBlockBytes - 1) / Ghash::kBlockBytes;
+  if (blocks > kAheadBlocks) {
+    PutKeyStream(number, blocks, long_.data());
+    Encrypt(absl::MakeSpan(long_).first(blocks * Ghash::kBlockBytes));
+    return long_.data();
   }
-  const KeyStream stream = NextKeyStream(0);
-  std::copy_n(stream.begin(), mask.size(), mask.begin());
-  return mask;
+  if (number >= ahead_end_) {
+    ahead_begin_ = number;
+    ahead_end_ = number + kAheadMessages;
+    for (uint64_t i = 0; i < kAheadMessages; ++i)
+      PutKeyStream(number + i, kAheadBlocks, ahead_.data() + i * kAheadBytes);
+    Encrypt(absl::MakeSpan(ahead_));
+  }
+  return ahead_.data() + (number - ahead_begin_) * kAheadBytes;
 }
 
 void FrameCipher::Seal(absl::Span<const uint8_t> message, uint8_t* out, uint8_t* tag) {
   if (!IsBrief(message.size())) return SealByOpenSsl(message, out, tag);
-  const KeyStream stream = NextKeyStream(message.size());
-  Combine(message, stream.data() + Ghash::kBlockBytes, out);
-  Combine(ghash_->OfEncrypted({out, message.size()}), stream.data(), tag);
+  const uint8_t* const stream = NextKeyStream(message.size());
+  Combine(message, stream + Ghash::kBlockBytes, out);
+  Combine(ghash_->OfEncrypted({out, message.size()}), stream, tag);
 }
 
 void FrameCipher::Sign(absl::Span<const uint8_t> message, uint8_t* tag, const PlainSum& sum) {
   if (!ghash_.has_value()) return SealByOpenSsl(message, nullptr, tag);
-  const Ghash::Block mask = NextMask();  // may change the key
-  Combine(sum.key == keys_ ? sum.sum : ghash_->OfPlain(message), mask.data(), tag);
+  const uint8_t* const mask = NextKeyStream(0);  // may change the key
+  Combine(sum.key == keys_ ? sum.sum : ghash_->OfPlain(message), mask, tag);
 }
 
 PlainSum FrameCipher::Copy(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint8_t* out) const {
@@ -172,19 +179,19 @@ PlainSum FrameCipher::Copy(absl::Span<const uint8_t> head, absl::Span<const uint
 
 bool FrameCipher::Open(absl::Span<uint8_t> message, const uint8_t* tag) {
   if (!IsBrief(message.size())) return OpenByOpenSsl(message, message.data(), tag);
-  const KeyStream stream = NextKeyStream(message.size());
+  const uint8_t* const stream = NextKeyStream(message.size());
   uint8_t expected[kTagBytes];
-  Combine(ghash_->OfEncrypted(message), stream.data(), expected);
+  Combine(ghash_->OfEncrypted(message), stream, expected);
   if (CRYPTO_memcmp(expected, tag, kTagBytes) != 0) return false;
-  Combine(message, stream.data() + Ghash::kBlockBytes, message.data());
+  Combine(message, stream + Ghash::kBlockBytes, message.data());
   return true;
 }
 
 bool FrameCipher::Verify(absl::Span<const uint8_t> message, const uint8_t* tag) {
   if (!ghash_.has_value()) return OpenByOpenSsl(message, nullptr, tag);
   uint8_t expected[kTagBytes];
-  const Ghash::Block mask = NextMask();  // may change the key
-  Combine(ghash_->OfPlain(message), mask.data(), expected);
+  const uint8_t* const mask = NextKeyStream(0);  // may change the key
+  Combine(ghash_->OfPlain(message), mask, expected);
   return CRYPTO_memcmp(expected, tag, kTagBytes) == 0;
 }
 

@@ -55,6 +55,7 @@ class FrameCipher {
   explicit FrameCipher(const CipherKey& key, uint64_t rekey_after = kRekeyAfter, bool sums = Ghash::IsSupported());
   FrameCipher(const FrameCipher&) = delete;
   FrameCipher& operator=(const FrameCipher&) = delete;
+  ~FrameCipher();
 
   // --- Sealing; `tag` has room for kTagBytes ---
   // Writes the encrypted message to `out`, which has its length and may be its memory, and its tag.
@@ -79,17 +80,22 @@ class FrameCipher {
   using Nonce = std::array<uint8_t, 12>;
   // The longest message that is encrypted by its key stream.
   static constexpr size_t kShortBytesMax = 256;
-  // A KeyStream has, for one message, the block that masks its sum, then what is combined with it, if it is encrypted,
-  // and one block more.
-  using KeyStream = std::array<uint8_t, kShortBytesMax + 2 * Ghash::kBlockBytes>;
+  // So many blocks of the key streams of so many messages are computed ahead, in one call of OpenSSL, which takes
+  // longer than what it computes: enough for headers, and for payloads that are not encrypted.
+  static constexpr size_t kAheadBlocks = 3;
+  static constexpr size_t kAheadMessages = 8;
+  static constexpr size_t kAheadBytes = kAheadBlocks * Ghash::kBlockBytes;
 
   bool IsBrief(size_t bytes) const { return ghash_.has_value() && bytes <= kShortBytesMax; }
-  // For a message of `bytes` <= kShortBytesMax that is encrypted; 0: that is not.
-  KeyStream NextKeyStream(size_t bytes);
-  // Returns the block that masks the sum of a message that is not encrypted.
-  Ghash::Block NextMask();
+  // Returns the key stream of the next message: the block that masks its sum, then what is combined with its `bytes` <=
+  // kShortBytesMax that are encrypted. It is valid until the next call.
+  const uint8_t* NextKeyStream(size_t bytes);
+  // Writes what encrypted is the key stream of a message.
+  void PutKeyStream(uint64_t number, size_t blocks, uint8_t* stream) const;
+  void Encrypt(absl::Span<uint8_t> blocks);
   Nonce NonceOf(uint64_t number) const;
-  Nonce NextNonce();
+  // Returns the number of the next message under this key, or the first one under the next key.
+  uint64_t NextNumber();
   // Prepares `gcm_` for the next message.
   void Begin(bool seals);
   // `out` null: the message is sent as it is.
@@ -103,11 +109,12 @@ class FrameCipher {
   uint64_t count_ = 0;  // messages under this key
   uint64_t keys_ = 0;   // this one and those before
   const Context gcm_;
-  bool is_gcm_keyed_ = false;   // gcm_ has this key
-  const Context blocks_;        // null: without Ghash
-  std::optional<Ghash> ghash_;  // of this key
-  // A header is encrypted, and its payload follows: one call of OpenSSL computes what both need.
-  std::optional<Ghash::Block> next_mask_;
+  bool is_gcm_keyed_ = false;                                // gcm_ has this key
+  const Context blocks_;                                     // null: without Ghash
+  std::optional<Ghash> ghash_;                               // of this key
+  std::array<uint8_t, kAheadMessages * kAheadBytes> ahead_;  // key streams of the messages ahead_begin_..ahead_end_
+  uint64_t ahead_begin_ = 0, ahead_end_ = 0;
+  std::array<uint8_t, kShortBytesMax + Ghash::kBlockBytes> long_;  // key stream of a message that needs more blocks
 };
 
 }  // namespace copse::emu
