@@ -8,8 +8,8 @@
 namespace copse::emu {
 namespace {
 
-// A connection has at most this much that its socket has not taken: what waits here can still be overtaken.
-constexpr size_t kBacklogBytesMax = 128 * 1024;
+// A connection gets no frame while its socket has not taken this much: others could not overtake it any more.
+constexpr size_t kBacklogBytesMax = 16 * 1024;
 // So much is received without an acknowledgment: a fraction of what the sender may have outstanding.
 constexpr size_t kAcknowledgeFrames = 64;
 constexpr size_t kAcknowledgeBytes = 256 * 1024;
@@ -21,6 +21,7 @@ Lane::~Lane() {
 }
 
 bool Lane::HasRoom(size_t bytes) const {
+  if (stream_ != nullptr && put_ < frames_.size()) return false;
   return frames_.size() < limits_.frames_max && frames_bytes_ + bytes <= limits_.bytes_max;
 }
 

@@ -34,7 +34,8 @@ class Lane {
   ~Lane();
 
   // --- Sending ---
-  // Returns whether a frame of `bytes` may be queued.
+  // Returns whether a frame of `bytes` may be queued. While there is a connection, one frame may wait for it: those
+  // behind it wait with their jobs, which share the way (FrameQueues), and not in the order in which they came.
   bool HasRoom(size_t bytes) const;
   // Queues a copy of a frame, head and body. Requires HasRoom.
   void Queue(absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, uint64_t after);

@@ -4,20 +4,12 @@
 #include "offload_emu/tcp/lane.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "base/check.h"
-#include "base/unique_fd.h"
 #include "offload_emu/tcp/sealed_stream.h"
-#include "offload_emu/tcp/socket_address.h"
-#include "offload_emu/tcp/testing/test_authority.h"
-#include "offload_emu/tcp/tls_identity.h"
+#include "offload_emu/tcp/testing/stream_pair.h"
 
 namespace copse::emu {
 namespace {
@@ -30,30 +22,6 @@ WireHeader FrameHeaderOf(uint64_t number, uint64_t received = 0) {
   header.received = received;
   return header;
 }
-
-// A StreamPair is an open connection between two nodes.
-struct StreamPair {
-  StreamPair() {
-    const TestAuthority authority;
-    const auto identity = [&](const std::string& name) {
-      const TestCertificate node = authority.IssueNode(name);
-      return *TlsIdentity::FromCertificates(node.certificate, node.key, authority.certificate(), "");
-    };
-    const UniqueFd listener = *SocketAddress::Parse("127.0.0.1:0")->Bind();
-    CHECK(listen(listener.get(), 1) == 0);
-    near = SealedStream::Dial(*SocketAddress::OfSocket(listener.get()), identity("n0"));
-    pollfd arrival = {.fd = listener.get(), .events = POLLIN, .revents = 0};
-    CHECK(poll(&arrival, 1, -1) == 1);
-    far = SealedStream::Accept(UniqueFd(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK)), identity("n1"));
-    while (!near->is_open() || !far->is_open()) {
-      CHECK(!near->closed() && !far->closed());
-      near->Advance();
-      far->Advance();
-    }
-  }
-
-  std::unique_ptr<SealedStream> near, far;
-};
 
 class LaneTest : public testing::Test {
  protected:
@@ -69,15 +37,33 @@ TEST_F(LaneTest, HasRoomForFramesAndBytesThatAreNotAcknowledged) {
   EXPECT_TRUE(lane_.HasRoom(100));
   EXPECT_FALSE(lane_.HasRoom(101));
   Queue(60);
+  lane_.Pump();
   EXPECT_TRUE(lane_.HasRoom(40));
   EXPECT_FALSE(lane_.HasRoom(41));
   Queue(1);
   Queue(1);
-  EXPECT_FALSE(lane_.HasRoom(0));
   lane_.Pump();
+  EXPECT_FALSE(lane_.HasRoom(0));
   EXPECT_TRUE(lane_.TakeAcknowledgment(1));
   EXPECT_TRUE(lane_.HasRoom(98));
   EXPECT_FALSE(lane_.HasRoom(99));
+}
+
+// Frames of another job must not wait behind all that one job may have outstanding.
+TEST_F(LaneTest, HasRoomForOneFrameThatTheConnectionHasNotTaken) {
+  Queue(1);
+  EXPECT_TRUE(lane_.HasRoom(1));  // there is no connection yet
+  ASSERT_TRUE(lane_.Attach(streams_.near.get(), 0));
+  EXPECT_FALSE(lane_.HasRoom(1));
+  lane_.Pump();
+  EXPECT_TRUE(lane_.HasRoom(1));
+  // Another connection takes what the lost one had taken.
+  lane_.Detach();
+  const StreamPair others;
+  ASSERT_TRUE(lane_.Attach(others.near.get(), 0));
+  EXPECT_FALSE(lane_.HasRoom(1));
+  lane_.Pump();
+  EXPECT_TRUE(lane_.HasRoom(1));
 }
 
 TEST_F(LaneTest, AcknowledgesWhatWasSentAndNothingElse) {
@@ -119,7 +105,9 @@ TEST_F(LaneTest, HasOutputWhileAFrameOrAnAcknowledgmentIsDue) {
 }
 
 TEST_F(LaneTest, AFrameThatIsTakenBackLeavesNoGap) {
+  ASSERT_TRUE(lane_.Attach(streams_.near.get(), 0));
   Queue(60);
+  lane_.Pump();
   Queue(40);
   lane_.Retract();
   EXPECT_EQ(lane_.queued(), 1u);
