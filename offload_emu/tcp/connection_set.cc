@@ -18,6 +18,8 @@ namespace {
 constexpr int kListenBacklog = 1024;
 // Accepting is tried again after so long if this process, or the machine, has no file descriptors left.
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+// All connections are polled after so many guesses.
+constexpr int kGuessesMax = 7;
 
 }  // namespace
 
@@ -122,10 +124,24 @@ void ConnectionSet::WatchListener(uint32_t events) const {
   CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event) == 0);
 }
 
-absl::Span<const epoll_event> ConnectionSet::Poll(absl::Span<epoll_event> events) const {
+absl::Span<const epoll_event> ConnectionSet::Poll(absl::Span<epoll_event> events) {
   if (connections_.empty() && !listens_) return {};
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  guesses_ = 0;
+  if (count > 0) {
+    const uint64_t before = std::exchange(last_, count == 1 ? events[0].data.u64 : kListenerId);
+    likely_ = before == last_ ? last_ : kListenerId;
+  }
   return events.first(static_cast<size_t>(std::max(count, 0)));
+}
+
+TcpConnection* ConnectionSet::Guess() {
+  if (likely_ == kListenerId || guesses_ == kGuessesMax) return nullptr;
+  ++guesses_;
+  TcpConnection* const likely = Find(likely_);
+  const bool is_short =
+      likely != nullptr && likely->stage == ConnectionStage::kAttached && likely->lane == LaneKind::kShort;
+  return is_short ? likely : nullptr;
 }
 
 std::vector<TcpConnection*> ConnectionSet::TakeLate() {

@@ -81,7 +81,10 @@ class ConnectionSet {
 
   // Fills in what has happened; the time is not waited for. `data.u64` is a connection's id, or kListenerId.
   static constexpr uint64_t kListenerId = 0;
-  absl::Span<const epoll_event> Poll(absl::Span<epoll_event> events) const;
+  absl::Span<const epoll_event> Poll(absl::Span<epoll_event> events);
+  // Returns a connection whose input may be tried instead of Poll, or nullptr: the one of short frames that alone had
+  // events in the last two polls. Most often a daemon awaits one peer, and one system call brings its frame, not two.
+  TcpConnection* Guess();
 
   // Returns a time at which TakeLate may have something to do, or one before.
   absl::Time due() const { return due_; }
@@ -110,6 +113,9 @@ class ConnectionSet {
   uint64_t next_id_ = kListenerId + 1;
   uint32_t strangers_ = 0;
   StrangerBudget budget_;
+  uint64_t last_ = kListenerId;    // the connection that alone had events in the last poll that brought any
+  uint64_t likely_ = kListenerId;  // and in the one before, too
+  int guesses_ = 0;                // since the last poll
 };
 
 }  // namespace copse::emu

@@ -94,7 +94,10 @@ class TcpTransport::Impl {
  private:
   void Watch(TcpConnection* connection);
   void Drop(TcpConnection* connection);
-  void Serve(TcpConnection* connection, uint32_t events);
+  // Returns whether messages have come.
+  bool Serve(TcpConnection* connection, uint32_t events);
+  // Returns whether there was any event.
+  bool ServeReady();
   static bool IsHeldBack(const TcpConnection& connection);
   void Pump(TcpConnection* connection);
   void AfterUse(TcpConnection* connection);
@@ -158,25 +161,28 @@ void TcpTransport::Impl::Drop(TcpConnection* connection) {
   connections_.Erase(connection);
 }
 
-void TcpTransport::Impl::Serve(TcpConnection* connection, uint32_t events) {
+bool TcpTransport::Impl::Serve(TcpConnection* connection, uint32_t events) {
   SealedStream* const stream = connection->stream.get();
   if (IsHeldBack(*connection)) {
     // Input waits, but not for a connection that has ended.
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) stream->Close(absl::UnavailableError("closed by the peer"));
-    return AfterUse(connection);
+    AfterUse(connection);
+    return false;
   }
   if (!stream->is_open()) {
     stream->Advance();
     if (stream->is_open() && connection->stage == ConnectionStage::kDialing)
       SayHello(options_.self, *connection->peer, options_.encrypt, connection);
   }
+  bool any = false;
   if (stream->is_open()) {
-    stream->Read(&buffer_, [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
+    any = stream->Read(&buffer_, [&](const WireHeader& header, absl::Span<const uint8_t> payload) {
       return connection->stage == ConnectionStage::kAttached ? OnMessage(connection, header, payload)
                                                              : OnFirstMessage(connection, header, payload);
     });
   }
   AfterUse(connection);
+  return any;
 }
 
 // Returns whether no input is read from the connection at present.
@@ -559,18 +565,24 @@ bool TcpTransport::Impl::ReportFailures(TransportSink* sink) {
   return any;
 }
 
-bool TcpTransport::Impl::Progress(TransportSink* sink) {
-  receiver_.Begin(sink);
-  bool any = DoDueWork();
+bool TcpTransport::Impl::ServeReady() {
+  if (TcpConnection* const likely = connections_.Guess()) return Serve(likely, 0);
   epoll_event storage[kEventsMax];
-  for (const epoll_event& event : connections_.Poll(absl::MakeSpan(storage))) {
-    any = true;
+  const absl::Span<const epoll_event> events = connections_.Poll(absl::MakeSpan(storage));
+  for (const epoll_event& event : events) {
     if (event.data.u64 == ConnectionSet::kListenerId) {
       counts_.refused += connections_.Accept(identity_);
     } else if (TcpConnection* const connection = connections_.Find(event.data.u64)) {
       Serve(connection, event.events);
     }
   }
+  return !events.empty();
+}
+
+bool TcpTransport::Impl::Progress(TransportSink* sink) {
+  receiver_.Begin(sink);
+  bool any = DoDueWork();
+  any |= ServeReady();
   // No event announces messages of connections whose input was held back.
   while (!released_.empty()) {
     for (const uint64_t id : std::exchange(released_, {})) {
