@@ -77,13 +77,15 @@ absl::Status MeasureOn(ProcessCluster* cluster, absl::FunctionRef<absl::Status()
 }
 
 absl::StatusOr<RankProcesses> StartCopseRanks(ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
-                                              const std::vector<std::string>& arguments, const std::string& job) {
+                                              const std::vector<std::string>& arguments, const std::string& job,
+                                              uint32_t user) {
   ASSIGN_OR_RETURN(const std::string program, procs::FindProgram("bench/ranks/rank_copse"));
   RankProcesses ranks;
   for (uint32_t rank = 0; rank < nodes * ppn; ++rank) {
     std::map<std::string, std::string> environment = {{"BENCH_RANK", absl::StrCat(rank)},
                                                       {"BENCH_SIZE", absl::StrCat(nodes * ppn)}};
     if (!job.empty()) environment["COPSE_JOB"] = job;
+    if (user != 0) environment["BENCH_USER"] = absl::StrCat(user);
     ASSIGN_OR_RETURN(ranks.processes.emplace_back(),
                      cluster->StartApplication(rank / ppn, Joined({program}, arguments), std::move(environment)));
   }

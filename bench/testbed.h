@@ -38,9 +38,10 @@ struct RankProcesses {
 };
 
 // Starts rank r of Copse's rank program on node r / ppn of the cluster, for all of its `nodes`. Each job has a team
-// `bench` of its own; empty: the cluster's usual job.
+// `bench` of its own; empty: the cluster's usual job. `user`: whose processes they are; 0: the caller's.
 absl::StatusOr<RankProcesses> StartCopseRanks(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
-                                              const std::vector<std::string>& arguments, const std::string& job = "");
+                                              const std::vector<std::string>& arguments, const std::string& job = "",
+                                              uint32_t user = 0);
 
 // Runs a measurement on the cluster, and stops that. If the measurement fails, the cluster's logs go to standard error.
 absl::Status MeasureOn(procs::ProcessCluster* cluster, absl::FunctionRef<absl::Status()> measure);

@@ -19,11 +19,11 @@ constexpr char kTeam[] = "bench";  // as rank_copse.c calls it
 
 absl::StatusOr<std::unique_ptr<TimedTeam>> TimedTeam::Start(procs::ProcessCluster* cluster, uint32_t nodes,
                                                             uint32_t ppn, absl::Duration timeout,
-                                                            const std::string& job) {
+                                                            const std::string& job, uint32_t user) {
   schedule::TeamShape shape;
   shape.node_count = nodes;
   for (uint32_t rank = 0; rank < nodes * ppn; ++rank) shape.node_of_rank.push_back(NodeIndex(rank / ppn));
-  ASSIGN_OR_RETURN(RankProcesses ranks, StartCopseRanks(cluster, nodes, ppn, {"serve"}, job));
+  ASSIGN_OR_RETURN(RankProcesses ranks, StartCopseRanks(cluster, nodes, ppn, {"serve"}, job, user));
   std::unique_ptr<TimedTeam> team(new TimedTeam(cluster, std::move(shape), std::move(ranks)));
   // Until all are in.
   RETURN_IF_ERROR(team->Time(Collective::kBarrier, 0, 0, 1, timeout).status());

@@ -25,7 +25,8 @@ namespace copse::bench {
 class TimedTeam {
  public:
   static absl::StatusOr<std::unique_ptr<TimedTeam>> Start(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,
-                                                          absl::Duration timeout, const std::string& job = "");
+                                                          absl::Duration timeout, const std::string& job = "",
+                                                          uint32_t user = 0);
 
   // Force sets the algorithm (empty: the planner's choice) of all collectives that it can carry. It takes effect after
   // kCallsToSwitch calls.

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copse's rank: a request for each call that is made often. BENCH_RANK and BENCH_SIZE say which rank it is. */
+/* Copse's rank: a request for each call that is made often. BENCH_RANK and BENCH_SIZE say which rank it is; BENCH_USER,
+ * which user it becomes. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "bench/ranks/rank.h"
 #include "client/copse.h"
@@ -23,12 +27,24 @@ static uint32_t number(const char* name) {
   exit(2);
 }
 
+/* The parent's end is still this one's: a change of users takes that back. */
+static void become_user(uint32_t user) {
+  const pid_t parent = getppid();
+  if (setgid(user) != 0 || setuid(user) != 0) {
+    fprintf(stderr, "rank_copse: needs root, to be another user (user=%u)\n", user);
+    exit(1);
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) exit(1);
+}
+
 void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
   (void)argc;
   (void)argv;
   copse_team_params_t params;
   *rank = number("BENCH_RANK");
   *size = number("BENCH_SIZE");
+  if (getenv("BENCH_USER") != NULL) become_user(number("BENCH_USER"));
   check(copse_init(NULL, &context), "init");
   memset(&params, 0, sizeof(params));
   params.mask = COPSE_TEAM_PARAM_FIELD_NAME | COPSE_TEAM_PARAM_FIELD_RANK | COPSE_TEAM_PARAM_FIELD_SIZE;
