@@ -124,6 +124,7 @@ class FakePlanner final : public v1::AdminService::Service {
   }
   grpc::Status ListPlans(grpc::ServerContext*, const v1::ListPlansRequest* request,
                          v1::ListPlansReply* reply) override {
+    plans_without_edges = request->without_edges();
     reply->add_plans()->set_team(request->team());
     return grpc::Status::OK;
   }
@@ -315,7 +316,8 @@ class FakePlanner final : public v1::AdminService::Service {
   static constexpr uint64_t kTraceRecords = 1234;
   uint64_t trace_overwritten = 0;
   int trace_queries = 0;
-  std::string last;  // the last request
+  std::string last;                  // the last request
+  bool plans_without_edges = false;  // the last list of plans
   int stats_asked = 0;
   uint32_t node_clients = 0;   // what ShowNode shows; one less each time
   absl::Duration clock_apart;  // of n2; 0: nodes say nothing of clocks and networks
@@ -636,6 +638,11 @@ TEST_F(CopsectlTest, ArgumentsReachTheServer) {
   Ctl({"--timeout", "1", "coll", "list", "--team", "world"});
   EXPECT_EQ(planner_.last, "timeout 0.7 team 3");
   EXPECT_EQ(CtlJson({"plan", "list", "--team", "7"})[0]["team"], 7);
+  EXPECT_FALSE(planner_.plans_without_edges);
+  Ctl({"plan", "list"});
+  EXPECT_TRUE(planner_.plans_without_edges);
+  Ctl({"plan", "list", "--columns", "edges"});
+  EXPECT_FALSE(planner_.plans_without_edges);
   EXPECT_EQ(CtlJson({"ping", "--node", "n1"})["node"], "n1");
   EXPECT_EQ(Ctl({"plan", "explain", "5", "--dot"}).out, "digraph {}\n");
 }

@@ -30,6 +30,7 @@ std::string Segments(const v1::PlanRow& plan) {
 absl::Status List(const Arguments& arguments, VerbContext& context) {
   v1::ListPlansRequest request;
   request.set_measured(true);
+  request.set_without_edges(context.style.format == Format::kTable);  // which has no room for them
   if (arguments.Has("team")) {
     ASSIGN_OR_RETURN(const uint64_t team, FindTeam(*context.client, arguments.Text("team")));
     request.set_team(team);
