@@ -129,7 +129,8 @@ absl::Span<const epoll_event> ConnectionSet::Poll(absl::Span<epoll_event> events
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   guesses_ = 0;
   if (count > 0) {
-    const uint64_t before = std::exchange(last_, count == 1 ? events[0].data.u64 : kListenerId);
+    const uint64_t first = events[0].data.u64;  // a copy: it is not aligned
+    const uint64_t before = std::exchange(last_, count == 1 ? first : kListenerId);
     likely_ = before == last_ ? last_ : kListenerId;
   }
   return events.first(static_cast<size_t>(std::max(count, 0)));
