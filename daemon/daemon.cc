@@ -184,6 +184,7 @@ absl::Status Daemon::OpenControl() {
   ASSIGN_OR_RETURN(admin_server_, AdminServer::Start(
                                       {.listen = settings_.admin_listen,
                                        .socket = AdminSocket(settings_.sockets),
+                                       .log_file = settings_.live.log_file,
                                        .insecure = settings_.insecure,
                                        .identity = identity_.identity()},
                                       mailbox_.get(), [this](bool latencies) { return Status(latencies); },

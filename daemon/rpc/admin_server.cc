@@ -26,6 +26,7 @@
 #include "collectives/call_arguments.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
+#include "rpc/audit.h"
 #include "rpc/authorizer.h"
 #include "rpc/credentials.h"
 #include "rpc/latency_row.h"
@@ -88,6 +89,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
         status_(std::move(status)),
         change_job_(std::move(change_job)),
         authorizer_(options.identity, {.admin = options.socket}),
+        audit_(options.log_file),
         thread_([this] { Answer(); }) {}
   ~Impl() override { Stop(); }
 
@@ -168,27 +170,37 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
 
   grpc::ServerUnaryReactor* BeginJob(grpc::CallbackServerContext* context, const v1::ChangeJobRequest* request,
                                      v1::ChangeJobReply* reply) override {
-    return Change("BeginJob", context, {request->job(), request->uid(), /*begins=*/true, request->exclusive()}, reply);
+    return Change("BeginJob", context, *request,
+                  {request->job(), request->uid(), /*begins=*/true, request->exclusive()}, reply);
   }
 
   grpc::ServerUnaryReactor* EndJob(grpc::CallbackServerContext* context, const v1::ChangeJobRequest* request,
                                    v1::ChangeJobReply* reply) override {
-    return Change("EndJob", context, {request->job(), request->uid(), /*begins=*/false}, reply);
+    return Change("EndJob", context, *request, {request->job(), request->uid(), /*begins=*/false}, reply);
   }
 
  private:
-  grpc::ServerUnaryReactor* Change(const char* method, grpc::CallbackServerContext* context, JobChange change,
-                                   v1::ChangeJobReply* reply) {
+  grpc::ServerUnaryReactor* Change(const char* method, grpc::CallbackServerContext* context,
+                                   const v1::ChangeJobRequest& request, JobChange change, v1::ChangeJobReply* reply) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    absl::Status status = MayChange(*context, absl::StrCat("/copse.v1.NodeAdminService/", method), change);
-    if (status.ok()) status = CountChange();
+    const absl::StatusOr<rpc::Principal> caller =
+        MayChange(*context, absl::StrCat("/copse.v1.NodeAdminService/", method), change);
+    const absl::Status status = caller.ok() ? CountChange() : caller.status();
     if (!status.ok()) {
       reactor->Finish(rpc::ToGrpc(status));
       return reactor;
     }
-    mailbox_->Post([this, reactor, reply, change = std::move(change)] {
+    rpc::AuditRecord record{.time = absl::Now(),
+                            .who = caller->who,
+                            .from = caller->peer,
+                            .method = method,
+                            .request = rpc::DescribeRequest(request)};
+    mailbox_->Post([this, reactor, reply, change = std::move(change), record = std::move(record)]() mutable {
       const absl::StatusOr<uint32_t> ended = change_job_(change);
       if (ended.ok()) reply->set_clients(*ended);
+      record.result = ended.status();
+      record.duration = absl::Now() - record.time;
+      audit_.Write(record);
       reactor->Finish(rpc::ToGrpc(ended.status()));
       MutexLock lock(&mutex_);
       --changes_;
@@ -197,9 +209,9 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   }
 
   // Any user of this machine may reach the port, where nothing says who it is without certificates.
-  absl::Status MayChange(const grpc::CallbackServerContext& context, const std::string& method,
-                         const JobChange& change) const {
-    ASSIGN_OR_RETURN(const rpc::Principal principal, authorizer_.Authorize(context, method));
+  absl::StatusOr<rpc::Principal> MayChange(const grpc::CallbackServerContext& context, const std::string& method,
+                                           const JobChange& change) const {
+    ASSIGN_OR_RETURN(rpc::Principal principal, authorizer_.Authorize(context, method));
     if (!principal.is_known) {
       return absl::PermissionDeniedError("jobs are begun and ended with a certificate, or on the daemon's own socket");
     }
@@ -208,7 +220,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
       return absl::InvalidArgumentError(
           absl::StrCat("job: no name of a job (bytes=", change.job.size(), ", limit=", kJobBytesMax, ")"));
     }
-    return absl::OkStatus();
+    return principal;
   }
 
   absl::Status CountChange() {
@@ -294,6 +306,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
   const std::function<NodeStatus(bool latencies)> status_;
   const ChangeJob change_job_;
   const rpc::Authorizer authorizer_;
+  const rpc::AuditWriter audit_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<rpc::NetworkListener> listener_;
   std::unique_ptr<rpc::LocalListener> local_;  // null: there is no socket

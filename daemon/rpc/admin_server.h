@@ -37,8 +37,9 @@ struct JobChange {
 };
 
 struct AdminServerOptions {
-  std::string listen;  // HOST:PORT; port 0: any
-  std::string socket;  // path of a Unix socket for this machine's administrators; empty: none
+  std::string listen;         // HOST:PORT; port 0: any
+  std::string socket;         // path of a Unix socket for this machine's administrators; empty: none
+  std::string log_file = {};  // as configured, for what was changed; empty: standard error
   bool insecure = false;
   std::shared_ptr<const rpc::Identity> identity;  // null: no TLS, and callers are not known
 };

@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/testing/status_matchers.h"
 #include "base/version.h"
@@ -121,7 +122,11 @@ TEST_F(AdminServerTest, WithoutCertificatesJobsBeginAndEndOnItsSocketAlone) {
   EXPECT_TRUE(changes_.empty());
   const auto local =
       v1::NodeAdminService::NewStub(grpc::CreateChannel("unix:" + socket_, grpc::InsecureChannelCredentials()));
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(Change(local.get(), &Stub::BeginJob, "slurm-1"), std::pair(grpc::StatusCode::OK, 0u));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              Names("BeginJob", "job: \"slurm-1\"", "uid: 1000", "exclusive: true", "result=OK",
+                    absl::StrCat("uid ", getuid())));
   EXPECT_EQ(Change(local.get(), &Stub::EndJob, "slurm-1"), std::pair(grpc::StatusCode::OK, 3u));
   EXPECT_EQ(changes_, (std::vector<std::string>{"begin slurm-1 1000 exclusive", "end slurm-1 1000"}));
   EXPECT_EQ(Change(local.get(), &Stub::EndJob, "").first, grpc::StatusCode::INVALID_ARGUMENT);

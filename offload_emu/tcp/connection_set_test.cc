@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "base/clock.h"
@@ -35,7 +36,8 @@ class ConnectionSetTest : public testing::Test {
     ASSERT_EQ(poll(&ready, 1, -1), 1);
     const auto events = Poll();
     ASSERT_EQ(events.size(), 1u);
-    EXPECT_EQ(events[0].data.u64, connection->id);
+    const uint64_t id = events[0].data.u64;  // it is not aligned
+    EXPECT_EQ(id, connection->id);
     EXPECT_TRUE(connection->stream->Read(&buffer_, [](const WireHeader&, absl::Span<const uint8_t>) { return true; }));
   }
 

@@ -45,7 +45,7 @@ absl::StatusOr<SourcedTopology> ReadTopology(const v1::TopologySource& source, c
   return absl::FailedPreconditionError(absl::StrCat("topology: there is none (source=", read.source, ")"));
 }
 
-void FillAudit(const AuditRecord& record, v1::AuditRow* row) {
+void FillAudit(const rpc::AuditRecord& record, v1::AuditRow* row) {
   row->set_time(TimeText(record.time));
   row->set_who(rpc::ToUtf8(record.who));
   row->set_from(rpc::ToUtf8(record.from));
@@ -79,7 +79,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   grpc::Service* service() override { return this; }
 
   void Stop() override { calls_.Stop(); }
-  void Record(AuditRecord record) override { calls_.Record(std::move(record)); }
+  void Record(rpc::AuditRecord record) override { calls_.Record(std::move(record)); }
 
   Reactor* Ping(Context* context, const v1::PingRequest* request, v1::PingReply* reply) override {
     return calls_.Serve(context, "Ping", [this, request, reply](const CallEnd& done) -> absl::Status {
@@ -504,7 +504,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
 
   Reactor* ListAudit(Context* context, const v1::ListAuditRequest* request, v1::ListAuditReply* reply) override {
     return calls_.Answer(context, "ListAudit", [this, request, reply] {
-      const std::deque<AuditRecord>& records = calls_.audit().records();
+      const std::deque<rpc::AuditRecord>& records = calls_.audit().records();
       const size_t count = request->last() == 0 ? records.size() : std::min<size_t>(request->last(), records.size());
       for (size_t i = records.size() - count; i < records.size(); ++i) FillAudit(records[i], reply->add_rows());
       return absl::OkStatus();

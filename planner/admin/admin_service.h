@@ -29,7 +29,7 @@ class AdminService {
   virtual ~AdminService() = default;
   virtual grpc::Service* service() = 0;
   // Adds a change that no call has made to the audit. It is called on the planner's thread.
-  virtual void Record(AuditRecord record) = 0;
+  virtual void Record(rpc::AuditRecord record) = 0;
   // Ends pending calls, and all later ones, as UNAVAILABLE. It is called on the planner's thread when the planner
   // stops.
   virtual void Stop() = 0;

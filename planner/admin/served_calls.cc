@@ -62,12 +62,12 @@ ServedCalls::Reactor* ServedCalls::Change(Context* context, const char* method,
                                           const google::protobuf::Message& request, Work work,
                                           std::function<void()> on_cancel) {
   return Start(context, method, std::move(work), std::move(on_cancel),
-               std::make_shared<AuditRecord>(
-                   AuditRecord{.time = absl::Now(), .method = method, .request = DescribeRequest(request)}));
+               std::make_shared<rpc::AuditRecord>(
+                   rpc::AuditRecord{.time = absl::Now(), .method = method, .request = rpc::DescribeRequest(request)}));
 }
 
 ServedCalls::Reactor* ServedCalls::Start(Context* context, const char* method, Work work,
-                                         std::function<void()> on_cancel, std::shared_ptr<AuditRecord> record) {
+                                         std::function<void()> on_cancel, std::shared_ptr<rpc::AuditRecord> record) {
   auto* const call = new UnaryCall(this, std::move(on_cancel));
   absl::StatusOr<rpc::Principal> caller = Authorize(context, method);
   if (!caller.ok()) {

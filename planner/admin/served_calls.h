@@ -108,7 +108,7 @@ class ServedCalls {
   }
 
   // Records a change that no call has made.
-  void Record(AuditRecord record) { audit_.Add(std::move(record)); }
+  void Record(rpc::AuditRecord record) { audit_.Add(std::move(record)); }
   const AuditLog& audit() const { return audit_; }
 
  private:
@@ -118,7 +118,7 @@ class ServedCalls {
   absl::StatusOr<rpc::Principal> Authorize(Context* context, const char* method) const;
   // `record`: of a call that changes something; null: it changes nothing.
   Reactor* Start(Context* context, const char* method, Work work, std::function<void()> on_cancel,
-                 std::shared_ptr<AuditRecord> record);
+                 std::shared_ptr<rpc::AuditRecord> record);
   uint64_t Open(OpenCall* call);
   void End(uint64_t number, const grpc::Status& status);
 
@@ -132,9 +132,9 @@ class ServedCalls {
   TaskQueue* const queue_;
   const rpc::Authorizer* const authorizer_;
   AuditLog audit_;
-  std::map<uint64_t, OpenCall*> open_;       // RPCs that have not ended
-  std::map<uint64_t, AuditRecord> changes_;  // of those that change something
-  uint64_t last_ = 0;                        // number of the last RPC
+  std::map<uint64_t, OpenCall*> open_;            // RPCs that have not ended
+  std::map<uint64_t, rpc::AuditRecord> changes_;  // of those that change something
+  uint64_t last_ = 0;                             // number of the last RPC
   bool stopped_ = false;
   TaskThread sender_;  // encodes and sends replies
 };

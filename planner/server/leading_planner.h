@@ -70,7 +70,7 @@ class LeadingPlanner final : public StreamEvents {
   // Applies what the configuration says now.
   void Apply(LiveSettings live, const std::string& topology_path);
   // Adds what no call has changed to the audit.
-  void Record(AuditRecord record) { admin_service_->Record(std::move(record)); }
+  void Record(rpc::AuditRecord record) { admin_service_->Record(std::move(record)); }
   // Ends the streams of peers that are not believed any more.
   void CheckPeers() { daemon_service_->CheckPeers(); }
 

@@ -203,7 +203,7 @@ void PlannerProcess::WaitForSignals() {
 
 void PlannerProcess::OnHangUp(uint32_t uid, int pid) {
   service_manager_.Reloading();
-  AuditRecord record{
+  rpc::AuditRecord record{
       .time = absl::Now(), .who = absl::StrCat("uid ", uid), .from = absl::StrCat("pid ", pid), .method = "SIGHUP"};
   const absl::StatusOr<std::vector<std::string>> changed = Reload();
   record.result = changed.status();

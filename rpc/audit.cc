@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/admin/audit_log.h"
+#include "rpc/audit.h"
 
 #include <google/protobuf/text_format.h>
 #include <systemd/sd-journal.h>
-
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/process/journal_stream.h"
 
-namespace copse::planner {
+namespace copse::rpc {
 namespace {
 
 constexpr size_t kRequestCharactersMax = 256;
@@ -50,9 +48,9 @@ std::string FormatAudit(const AuditRecord& record) {
                       ", duration_ms=", absl::ToInt64Milliseconds(record.duration), ")");
 }
 
-AuditLog::AuditLog(const std::string& log_file) : to_journal_(log_file.empty() && StderrIsJournal()) {}
+AuditWriter::AuditWriter(const std::string& log_file) : to_journal_(log_file.empty() && StderrIsJournal()) {}
 
-void AuditLog::Add(AuditRecord record) {
+void AuditWriter::Write(const AuditRecord& record) const {
   const std::string line = FormatAudit(record);
   if (to_journal_) {
     sd_journal_send("PRIORITY=5", "MESSAGE=%s", line.c_str(), "COPSE_AUDIT=1", "COPSE_WHO=%s", record.who.c_str(),
@@ -61,8 +59,6 @@ void AuditLog::Add(AuditRecord record) {
   } else {
     WriteLog(LogLevel::kInfo, line);  // whatever log_level says
   }
-  if (records_.size() == kRecordsMax) records_.pop_front();
-  records_.push_back(std::move(record));
 }
 
-}  // namespace copse::planner
+}  // namespace copse::rpc
