@@ -185,6 +185,11 @@ TEST_F(RegionTest, BoundsAndWritabilityAreCheckedWhenTheDescriptorRuns) {
   EXPECT_FALSE(Copies({0, 0}, {1, 0}, 1));  // unbound again
 }
 
+TEST_F(RegionTest, ARegionThatWasNeverBoundMayBeUnbound) {
+  one_.Bind(0, nullptr, 0, false);
+  EXPECT_FALSE(Copies({0, 0}, {0, 0}, 1));
+}
+
 TEST_F(RegionTest, CellsAndScratchAreMadeOnFirstUseAndReturned) {
   const RegionIndex cell = one_.engine.CellRegion(one_.port, 0, 1);
   const RegionIndex scratch = one_.engine.ScratchRegion(one_.port, 1);

@@ -109,6 +109,27 @@ TEST_F(ReadyQueueTest, AJobMayLeaveWhileItIsQueued) {
   EXPECT_EQ(queue_.Turn(), nullptr);
 }
 
+TEST_F(ReadyQueueTest, JobsQueueBehindOthersWhicheverHasLeft) {
+  for (uint32_t leaver = 0; leaver < 3; ++leaver) {
+    ReadyJob* jobs[4];
+    Sequence* sequences[4];
+    for (uint32_t i = 0; i < 4; ++i) {
+      jobs[i] = queue_.AddPort(i);
+      sequences[i] = Make(0);
+      if (i < 3) queue_.Push(jobs[i], sequences[i]);
+    }
+    queue_.Remove(jobs[leaver], sequences[leaver]);
+    queue_.RemovePort(jobs[leaver]);
+    queue_.Push(jobs[3], sequences[3]);
+    for (uint32_t i = 0; i < 4; ++i) {
+      if (i == leaver) continue;
+      EXPECT_EQ(Pop(), sequences[i]) << "leaver=" << leaver << " i=" << i;
+      queue_.RemovePort(jobs[i]);
+    }
+    EXPECT_EQ(queue_.Turn(), nullptr);
+  }
+}
+
 TEST(SequencePoolTest, ReusesMemoryOfTheSameSizeClass) {
   SequencePool pool;
   const std::vector<Descriptor> five(5);

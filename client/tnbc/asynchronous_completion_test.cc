@@ -214,6 +214,24 @@ TEST_F(AsynchronousCompletionTest, MemoryThatIsUsedAgainIsAdopted) {
   });
 }
 
+TEST_F(AsynchronousCompletionTest, MemoryThatIsSentAgainIsAdopted) {
+  OnRanks([](client::FakeRank& self) {
+    Rank rank(self, /*remaps=*/true);
+    Pages send;
+    std::vector<uint64_t> sum(kBytes / sizeof(uint64_t));
+    for (int i = 0; i < 4; ++i) {
+      send.Fill(10 * self.rank);
+      EXPECT_EQ(rank.Call(ArgsOf(COPSE_COLL_REDUCE, send.data(), self.rank == 0 ? sum.data() : nullptr)), COPSE_OK);
+      if (self.rank == 0) ExpectSum(sum.data());
+      EXPECT_TRUE(rank.Drain());
+    }
+    if (self.rank != 0) {
+      EXPECT_GT(rank.early().remapped()->remappings(), 0u);
+    }
+    rank.early().remapped()->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
+  });
+}
+
 TEST_F(AsynchronousCompletionTest, ACallThatCannotBePostedIsReported) {
   OnRanks([](client::FakeRank& self) {
     Rank rank(self);

@@ -75,6 +75,12 @@ TEST_F(FrameQueuesTest, AJobWithLessThanItsPartGoesOn) {
   EXPECT_FALSE(queues_.has_full());
 }
 
+TEST_F(FrameQueuesTest, AmongManyJobsEachHasOneFrame) {
+  for (uint32_t job = 1; job <= FrameQueues::kFramesMax; ++job) Add({.job = job}, {1});
+  for (uint32_t job = 1; job <= FrameQueues::kFramesMax; ++job) EXPECT_TRUE(queues_.full(job, true)) << job;
+  EXPECT_FALSE(queues_.full(FrameQueues::kFramesMax + 1, true));
+}
+
 TEST_F(FrameQueuesTest, FramesAreNumberedInTheOrderOfTheirBeginning) {
   Add({.job = 1}, {10});
   const uint64_t between = queues_.NextNumber();

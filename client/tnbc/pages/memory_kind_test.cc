@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "gtest/gtest.h"
@@ -125,6 +126,19 @@ TEST(MemoryKindTest, GpusAreKnownByTheirFiles) {
   EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 514   /dev/kfd\n"));
   EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 515   /dev/dri/renderD128\n"));
   EXPECT_FALSE(IsOfGpu("7f0000000000-7f0000001000 r-xp 00000000 08:01 516   /usr/lib/dev/nvidia.so\n"));
+}
+
+// As the maps of kernels are read that do not know the query.
+TEST(MemoryKindTest, LinesSayWhetherMemoryIsShared) {
+  constexpr uintptr_t kAddress = 0x7f0000001000;
+  const auto kind_of = [](const std::string& rights, const std::string& name) {
+    const auto info =
+        MappingOfLine(("7f0000000000-7f0000200000 " + rights + " 00000000 00:01 518   " + name).c_str(), kAddress);
+    return info.has_value() ? info->kind : MemoryKind::kOther;
+  };
+  EXPECT_EQ(kind_of("rw-s", "/memfd:copse (deleted)"), MemoryKind::kOurs);
+  EXPECT_EQ(kind_of("rw-p", "/memfd:copse (deleted)"), MemoryKind::kPrivate);
+  EXPECT_EQ(kind_of("rw-s", "/memfd:other (deleted)"), MemoryKind::kOther);
 }
 
 TEST(MemoryKindTest, HugePagesAreKnownByTheirName) {

@@ -526,6 +526,33 @@ TEST_F(PageGuardTest, FaultsElsewhereGoToTheProgramsHandler) {
   EXPECT_EQ(now.sa_sigaction, JumpOut);
 }
 
+char* closed_page = nullptr;
+sigset_t blocked_in_handler;
+
+void OpenPage(int) {
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked_in_handler);
+  mprotect(closed_page, kPage, PROT_READ | PROT_WRITE);
+}
+
+TEST_F(PageGuardTest, TheProgramsHandlerRunsWithTheSignalsBlockedThatItNames) {
+  struct sigaction action {};
+  action.sa_handler = OpenPage;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGUSR1, SIGSEGV}) sigaddset(&action.sa_mask, signal);
+  struct sigaction before {};
+  ASSERT_EQ(guard_->ActOnFault(SIGSEGV, &action, &before), 0);
+  const Pages pages(1);
+  closed_page = pages.data();
+  ASSERT_EQ(mprotect(closed_page, kPage, PROT_NONE), 0);
+  *static_cast<volatile char*>(closed_page) = 'w';
+  ASSERT_EQ(guard_->ActOnFault(SIGSEGV, &before, nullptr), 0);
+  EXPECT_EQ(sigismember(&blocked_in_handler, SIGUSR1), 1);
+  EXPECT_EQ(sigismember(&blocked_in_handler, SIGSEGV), 0) << "it may access pending memory";
+  sigset_t now;
+  pthread_sigmask(SIG_BLOCK, nullptr, &now);
+  EXPECT_EQ(sigismember(&now, SIGUSR1), 0);
+}
+
 TEST_F(PageGuardDeathTest, WithoutAHandlerAFaultKills) {
   struct sigaction before {};
   guard_->ActOnFault(SIGSEGV, nullptr, &before);

@@ -366,6 +366,15 @@ TEST_F(PairMetersTest, SilenceEndsByTheTimeout) {
   EXPECT_TRUE(b.meters.empty()) << "nobody told it that it is over";
 }
 
+TEST_F(PairMetersTest, ThePassiveSideEndsSoonAfterTheLastMessage) {
+  b.meters.Start(Query(false));
+  b.meters.OnMessage(kA, MeterPing{.query = 7, .number = 0}, {});
+  Run(absl::Seconds(1.9));
+  EXPECT_FALSE(b.meters.empty());
+  Run(absl::Seconds(0.2));
+  EXPECT_TRUE(b.meters.empty());
+}
+
 TEST_F(PairMetersTest, ACutInTheMiddleOfTheBulkEndsItToo) {
   rate = 1.25e6;
   StartBoth();

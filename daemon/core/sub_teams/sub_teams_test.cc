@@ -473,6 +473,8 @@ TEST_F(SubTeamsTest, TeamOfOneNodeNeedsNoPlanner) {
   const auto formed = Take<schedule::TeamFormed>();
   EXPECT_EQ(formed.layout.id, kChild);
   EXPECT_EQ(formed.layout.shape.node_count, 1u);
+  ASSERT_EQ(formed.layout.nodes.size(), 1u);
+  EXPECT_EQ(formed.layout.nodes[0].incarnation, Layout().nodes[0].incarnation);
   EXPECT_FALSE(formed.plans.empty());
   EXPECT_TRUE(sent_.empty());
   for (uint32_t r = 0; r < 2; ++r) EXPECT_NE(processes_[r].handle, parents_[r]);
