@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exporter/http_server.h"
 
+#include <latch>
 #include <thread>
 #include <utility>
 
@@ -28,7 +29,10 @@ class ListeningServer final : public HttpServer {
  public:
   ListeningServer(std::unique_ptr<HttpsIdentity> identity, const AddRoutes& add_routes)
       : identity_(std::move(identity)), server_(NewServer()) {
-    server_->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    server_->new_task_queue = [this] {
+      runs_.count_down();
+      return new httplib::ThreadPool(kThreads);
+    };
     server_->set_read_timeout(kPatienceSeconds);
     server_->set_write_timeout(kPatienceSeconds);
     server_->set_keep_alive_timeout(kIdleSeconds);
@@ -58,6 +62,7 @@ class ListeningServer final : public HttpServer {
     if (port < 0) return absl::UnavailableError(absl::StrCat("listen: cannot listen there (listen=", address, ")"));
     address_ = absl::StrCat(name, ":", port);
     thread_ = std::thread([this] { server_->listen_after_bind(); });
+    runs_.wait();  // stop() ends no server that does not run yet
     return absl::OkStatus();
   }
   std::string address() const override { return address_; }
@@ -70,6 +75,7 @@ class ListeningServer final : public HttpServer {
 
   const std::unique_ptr<HttpsIdentity> identity_;
   const std::unique_ptr<httplib::Server> server_;
+  std::latch runs_{1};
   std::string address_;
   std::thread thread_;
 };
