@@ -18,8 +18,6 @@ namespace {
 constexpr int kListenBacklog = 1024;
 // Accepting is tried again after so long if this process, or the machine, has no file descriptors left.
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
-// All connections are polled after so many guesses.
-constexpr int kGuessesMax = 7;
 
 }  // namespace
 
@@ -127,7 +125,6 @@ void ConnectionSet::WatchListener(uint32_t events) const {
 absl::Span<const epoll_event> ConnectionSet::Poll(absl::Span<epoll_event> events) {
   if (connections_.empty() && !listens_) return {};
   const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  guesses_ = 0;
   if (count > 0) {
     const uint64_t first = events[0].data.u64;  // a copy: it is not aligned
     const uint64_t before = std::exchange(last_, count == 1 ? first : kListenerId);
@@ -137,8 +134,7 @@ absl::Span<const epoll_event> ConnectionSet::Poll(absl::Span<epoll_event> events
 }
 
 TcpConnection* ConnectionSet::Guess() {
-  if (likely_ == kListenerId || guesses_ == kGuessesMax) return nullptr;
-  ++guesses_;
+  if (!std::exchange(may_guess_, false) || likely_ == kListenerId) return nullptr;
   TcpConnection* const likely = Find(likely_);
   const bool is_short =
       likely != nullptr && likely->stage == ConnectionStage::kAttached && likely->lane == LaneKind::kShort;

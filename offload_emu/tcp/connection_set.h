@@ -82,8 +82,11 @@ class ConnectionSet {
   // Fills in what has happened; the time is not waited for. `data.u64` is a connection's id, or kListenerId.
   static constexpr uint64_t kListenerId = 0;
   absl::Span<const epoll_event> Poll(absl::Span<epoll_event> events);
-  // Returns a connection whose input may be tried instead of Poll, or nullptr: the one of short frames that alone had
-  // events in the last two polls. Most often a daemon awaits one peer, and one system call brings its frame, not two.
+  // The thread goes to sleep until there is an event.
+  void OnSleep() { may_guess_ = true; }
+  // Returns, once after a sleep, a connection whose input is worth a try before Poll, or nullptr: the one of short
+  // frames that alone had events in the last two polls. Most often a daemon awaits one peer, and one system call brings
+  // its frame, not two.
   TcpConnection* Guess();
 
   // Returns a time at which TakeLate may have something to do, or one before.
@@ -115,7 +118,7 @@ class ConnectionSet {
   StrangerBudget budget_;
   uint64_t last_ = kListenerId;    // the connection that alone had events in the last poll that brought any
   uint64_t likely_ = kListenerId;  // and in the one before, too
-  int guesses_ = 0;                // since the last poll
+  bool may_guess_ = false;
 };
 
 }  // namespace copse::emu

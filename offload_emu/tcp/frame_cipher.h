@@ -90,7 +90,7 @@ class FrameCipher {
   // Returns the key stream of the next message: the block that masks its sum, then what is combined with its `bytes` <=
   // kShortBytesMax that are encrypted. It is valid until the next call.
   const uint8_t* NextKeyStream(size_t bytes);
-  // Writes what encrypted is the key stream of a message.
+  // Writes the blocks whose encryption is a message's key stream.
   void PutKeyStream(uint64_t number, size_t blocks, uint8_t* stream) const;
   void Encrypt(absl::Span<uint8_t> blocks);
   Nonce NonceOf(uint64_t number) const;

@@ -84,7 +84,8 @@ class TcpTransport::Impl {
   void Disconnect(Incarnation peer);
   absl::Status Send(Incarnation peer, absl::Span<const uint8_t> head, absl::Span<const uint8_t> body, bool behind);
   bool Progress(TransportSink* sink);
-  bool Arm() const {
+  bool Arm() {
+    connections_.OnSleep();
     return released_.empty() && failed_.empty() && clock_->Now() < std::min(next_work_, connections_.due());
   }
   int event_fd() const { return connections_.epoll(); }
@@ -96,7 +97,7 @@ class TcpTransport::Impl {
   void Drop(TcpConnection* connection);
   // Returns whether messages have come.
   bool Serve(TcpConnection* connection, uint32_t events);
-  // Returns whether there was any event.
+  // Returns whether there was any input or event.
   bool ServeReady();
   static bool IsHeldBack(const TcpConnection& connection);
   void Pump(TcpConnection* connection);
@@ -566,7 +567,8 @@ bool TcpTransport::Impl::ReportFailures(TransportSink* sink) {
 }
 
 bool TcpTransport::Impl::ServeReady() {
-  if (TcpConnection* const likely = connections_.Guess()) return Serve(likely, 0);
+  TcpConnection* const likely = connections_.Guess();
+  if (likely != nullptr && Serve(likely, 0)) return true;
   epoll_event storage[kEventsMax];
   const absl::Span<const epoll_event> events = connections_.Poll(absl::MakeSpan(storage));
   for (const epoll_event& event : events) {
