@@ -20,8 +20,8 @@
 
 namespace copse::bench {
 
-// A TimedTeam is the team "bench" of a job on all nodes of a cluster, rank r on node r / ppn. The cluster must have
-// been started and must outlive it. Thread-compatible.
+// A TimedTeam is the team "bench" of a job on all nodes of a cluster, rank r on node r / ppn; job and
+// user are as of StartCopseRanks. The cluster must have been started and must outlive it. Thread-compatible.
 class TimedTeam {
  public:
   static absl::StatusOr<std::unique_ptr<TimedTeam>> Start(procs::ProcessCluster* cluster, uint32_t nodes, uint32_t ppn,

@@ -16,7 +16,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -32,6 +31,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/ranks/become_user.h"
 #include "daemon/shm/testing/raw_client.h"
 #include "proto/copse/v1/admin.pb.h"
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
@@ -57,14 +57,10 @@ void SayReady() {
   fflush(stdout);
 }
 
-// The parent's end is still this one's: a change of users takes that back.
 void BecomeAnotherUser() {
   const rlimit descriptors = {20'000, 20'000};
   setrlimit(RLIMIT_NOFILE, &descriptors);
-  const pid_t parent = getppid();
-  if (setgid(kUser) != 0 || setuid(kUser) != 0) Fail("needs root, to be another user");
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);
+  become_user(kUser);
 }
 
 // --- What clients share ---

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copse's rank: a request for each call that is made often. BENCH_RANK and BENCH_SIZE say which rank it is; BENCH_USER,
  * which user it becomes. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
+#include "bench/ranks/become_user.h"
 #include "bench/ranks/rank.h"
 #include "client/copse.h"
 
@@ -25,17 +23,6 @@ static uint32_t number(const char* name) {
   if (value != NULL) return (uint32_t)strtoul(value, NULL, 10);
   fprintf(stderr, "rank_copse: environment: not set (name=%s)\n", name);
   exit(2);
-}
-
-/* The parent's end is still this one's: a change of users takes that back. */
-static void become_user(uint32_t user) {
-  const pid_t parent = getppid();
-  if (setgid(user) != 0 || setuid(user) != 0) {
-    fprintf(stderr, "rank_copse: needs root, to be another user (user=%u)\n", user);
-    exit(1);
-  }
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) exit(1);
 }
 
 void rank_start(int* argc, char*** argv, uint32_t* rank, uint32_t* size) {
