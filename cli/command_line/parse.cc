@@ -8,6 +8,7 @@
 #include "CLI/Formatter.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -22,11 +23,23 @@ std::string OneLine(const std::string& text) {
 }
 
 // Returns an error that names the first unknown option among `rest`, or, without one, `else_what` and the first
-// argument.
-std::string Unexpected(const std::vector<std::string>& rest, const std::string& else_what) {
+// argument, with `known`, what would have been right there.
+std::string Unexpected(const std::vector<std::string>& rest, const std::string& else_what,
+                       const std::vector<std::string>& known = {}) {
   const auto option = std::find_if(rest.begin(), rest.end(), [](const std::string& a) { return a.rfind('-', 0) == 0; });
-  const bool is_option = option != rest.end();
-  return absl::StrCat(is_option ? "no such option" : else_what, " (argument=", is_option ? *option : rest.front(), ")");
+  if (option != rest.end()) return absl::StrCat("no such option (argument=", *option, ")");
+  return absl::StrCat(else_what, " (argument=", rest.front(),
+                      known.empty() ? "" : ", known=", absl::StrJoin(known, ","), ")");
+}
+
+// Returns the verbs that may come after those that were given.
+std::vector<std::string> NextVerbs(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app->get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
 }
 
 // Returns what CLI11's "Could not convert: --timeout = 30s" says in our words. Only numbers are converted.
@@ -80,7 +93,7 @@ absl::StatusOr<std::optional<std::string>> Parse(CLI::App* app, std::vector<std:
   } catch (const CLI::RequiredError& error) {
     // If an unknown verb was given, CLI11 reports only that a verb is missing.
     const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
-    return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "no such verb"));
+    return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "no such verb", NextVerbs(app)));
   } catch (const CLI::ExtrasError& error) {
     const std::vector<std::string> rest = app->remaining(/*recurse=*/true);
     return UsageError(rest.empty() ? OneLine(error.what()) : Unexpected(rest, "unexpected argument"));

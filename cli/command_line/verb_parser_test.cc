@@ -54,8 +54,8 @@ TEST(VerbParserTest, OfAnOptionThatIsNotRepeatedTheLastCounts) {
 }
 
 TEST(VerbParserTest, MistakesAreOneLineThatNamesThem) {
-  EXPECT_THAT(Parse({"nodes", "list"}), FailsWith(kInvalid, "usage", "argument=nodes"));
-  EXPECT_THAT(Parse({"node", "lst"}), FailsWith(kInvalid, "usage", "argument=lst"));
+  EXPECT_THAT(Parse({"nodes", "list"}), FailsWith(kInvalid, "usage", "argument=nodes", "known=node,run"));
+  EXPECT_THAT(Parse({"node", "lst"}), FailsWith(kInvalid, "usage", "argument=lst", "known=list,show"));
   EXPECT_THAT(Parse({"--loud"}), FailsWith(kInvalid, "usage", "argument=--loud"));
   EXPECT_THAT(Parse({}), FailsWith(kInvalid, "VERB"));
   EXPECT_THAT(Parse({"run"}), FailsWith(kInvalid, "FILE"));

@@ -80,7 +80,7 @@ absl::StatusOr<std::string> ContextFolders::FileOf(const std::string& name) cons
   const auto file = files.find(name);
   if (file != files.end()) return file->second;
   const auto name_of = [](std::string* out, const auto& known) { absl::StrAppend(out, known.first); };
-  return absl::NotFoundError(absl::StrCat("context: no such context (context=", name,
+  return absl::NotFoundError(absl::StrCat("no such context (context=", name,
                                           ", known=", absl::StrJoin(files, ",", name_of),
                                           ", folders=", absl::StrJoin(folders_, ","), ")"));
 }
@@ -111,7 +111,7 @@ absl::Status ContextFolders::Use(const std::string& name) const {
   const std::string path = absl::StrCat(folders_.front(), "/", kCurrent);
   if (WriteFile(path, name + "\n")) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("context: cannot be written: ", std::strerror(errno), " (file=", path, ")"));
+      absl::StrCat("the current context cannot be written: ", std::strerror(errno), " (file=", path, ")"));
 }
 
 }  // namespace copse::ctl
