@@ -82,10 +82,10 @@ std::string Headline(const RunVerdict& verdict) {
 
 std::string Compared(const RunVerdict& verdict, uint64_t timed) {
   const ComparedCalls &by_copse = verdict.by_copse, &by_mpi = verdict.by_mpi;
-  std::string text = Sentence(Headline(verdict), ": its ", verdict.offloaded, " calls took ",
+  std::string text = Sentence(Headline(verdict), ": its ", verdict.offloaded, " calls took this rank ",
                               TimeText(verdict.offloaded_ns), "; of those timed both ways, ");
   if (by_copse.calls > 0) {
-    text += Sentence(by_copse.calls, " took ", TimeText(by_copse.copse_ns), " instead of MPI's ",
+    text += Sentence(by_copse.calls, " took the slowest rank ", TimeText(by_copse.copse_ns), " instead of MPI's ",
                      TimeText(by_copse.mpi_ns));
   }
   if (by_copse.calls > 0 && by_mpi.calls > 0) text += ", and ";
