@@ -67,6 +67,12 @@ run_openssl() {
   words=$(openssl "$@" 2>&1) || fail 1 "$what: openssl $1 failed: $(tail -n 1 <<<"$words")"
 }
 
+# make_folders FOLDER...: all of them, under $dir.
+make_folders() {
+  local words
+  words=$(mkdir -p "$@" 2>&1) || fail 1 "a folder cannot be made: ${words##*: } (dir=$dir)"
+}
+
 need_authority() { [ -s "$dir/ca.key" ] || fail 1 "no authority here; copse-ca init makes one (dir=$dir)"; }
 
 write_configuration() {
@@ -91,7 +97,7 @@ CONFIGURATION
 do_init() {
   [ ! -e "$dir/ca.key" ] || fail 1 "there is an authority already (dir=$dir)"
   check_name domain "$domain"
-  mkdir -p "$dir/issued" "$dir/crl"
+  make_folders "$dir/issued" "$dir/crl"
   dir=$(readlink -f "$dir")
   echo "$domain" >"$dir/domain"
   : >"$dir/index.txt"
@@ -113,7 +119,7 @@ do_issue() {
   check_name "$role" "$name"
   base=$dir/$role/$name
   [ ! -e "$base.pem" ] || fail 1 "has a certificate already; revoke it first ($role=$name, file=$base.pem)"
-  mkdir -p "$dir/$role"
+  make_folders "$dir/$role"
   unfinished=("$base.key" "$base.csr" "$base.ext" "$base.pem")
   cat >"$base.ext" <<EXTENSIONS
 basicConstraints = critical,CA:FALSE
@@ -210,7 +216,7 @@ dir=$(readlink -f "$dir")
 [ "${arguments[0]:-}" != admin ] || [[ $verb != revoke && $verb != show ]] || arguments[0]=administrator
 case $verb in
   planner | node | operator | admin | viewer)
-    [ ${#arguments[@]} -gt 0 ] || fail 2 "$verb: needs a name"
+    [ ${#arguments[@]} -gt 0 ] || fail 2 "$verb: needs a NAME: copse-ca $verb NAME..."
     [ "$verb" != admin ] || verb=administrator
     for name in "${arguments[@]}"; do do_issue "$verb" "$name"; done
     ;;

@@ -30,6 +30,8 @@ expect 1 "dir=$COPSE_CA_DIR" "$ca" node n1
 expect 2 "domain=a/b" "$ca" --domain a/b init
 "$ca" init --domain site >/dev/null
 expect 1 "dir=$COPSE_CA_DIR" "$ca" init
+expect 1 "dir=$COPSE_CA_DIR/ca.pem/x" "$ca" --dir "$COPSE_CA_DIR/ca.pem/x" init
+expect 2 "planner NAME" "$ca" planner
 "$ca" node n1 n2 >/dev/null
 "$ca" planner p1 --days 7 >/dev/null
 "$ca" admin root >/dev/null
