@@ -80,14 +80,13 @@ class AdminClient::Connection {
       return queue.Next(&tag, &ok) && ok;
     };
     call->StartCall(nullptr);
-    bool goes_on = done();
-    if (goes_on) {
+    if (done()) {
       call->WriteLast(bytes, {}, nullptr);
-      goes_on = done();
+      done();  // False if the server has ended the call. It may have answered before: gRPC waits until that is read.
     }
     grpc::Status parsed;
     const std::unique_ptr<google::protobuf::Message> piece(reply->New());
-    bool is_first = true;
+    bool is_first = true, goes_on = true;
     while (goes_on) {
       grpc::ByteBuffer answer;
       call->Read(&answer, nullptr);
