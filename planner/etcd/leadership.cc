@@ -13,6 +13,9 @@ namespace copse::planner {
 namespace {
 
 constexpr absl::Duration kResignTimeout = absl::Seconds(1);
+// After a loss etcd may still elect its own leader, which takes up to twice its election timeout (1 s), and again where
+// votes are split.
+constexpr absl::Duration kReleaseTimeout = absl::Seconds(3);
 // Pause after an error, before the next try.
 constexpr absl::Duration kPause = absl::Milliseconds(200);
 
@@ -40,9 +43,11 @@ Leadership::~Leadership() { Stop(); }
 void Leadership::Resign() {
   Stop();
   if (term_.lease == 0) return;
-  const auto revoked = Await<etcdserverpb::LeaseRevokeResponse>(
-      [&](auto done) { client_->RevokeLease(term_.lease, kResignTimeout, done); });
-  if (!revoked.ok()) COPSE_LOG(kWarning, "leadership: not handed over: ", revoked.status().message());
+  const absl::Duration timeout = lost_ ? kReleaseTimeout : kResignTimeout;
+  const auto revoked =
+      Await<etcdserverpb::LeaseRevokeResponse>([&](auto done) { client_->RevokeLease(term_.lease, timeout, done); });
+  if (!revoked.ok() && !absl::IsNotFound(revoked.status()))
+    COPSE_LOG(kWarning, "leadership: not handed over: ", revoked.status().message());
   term_ = {};
 }
 
@@ -96,7 +101,7 @@ void Leadership::Run() {
       events_->OnWon(term_.fence);
       const absl::Status why = Lead();
       if (!Pause(absl::ZeroDuration())) return;
-      term_ = {};
+      lost_ = true;
       return events_->OnLost(why);
     }
     pause = status.ok() ? absl::ZeroDuration() : kPause;

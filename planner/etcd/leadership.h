@@ -55,7 +55,8 @@ class Leadership {
   ~Leadership();
 
   // Ends the campaign or the leadership; there are no events any more. Waits until etcd knows, so that another planner
-  // may lead at once, but at most for a second.
+  // may lead at once, but at most for a second; after OnLost for 3 s. A leader that has lost should resign too: a
+  // leader that etcd elects anew gives all leases their whole time again.
   void Resign();
 
   // Returns whether no other planner can lead at this moment, also if the process or the machine was stopped just
@@ -94,6 +95,7 @@ class Leadership {
 
   // These belong to thread_, and to Resign when that has ended.
   Term term_;
+  bool lost_ = false;
   int64_t led_by_ = 0;   // the fence of the last leader that was notified
   std::string trouble_;  // the last one that was logged
 

@@ -137,5 +137,21 @@ TEST(LeadershipWithoutEtcdTest, ALeaderHasLostBeforeItsLeaseEnds) {
   EXPECT_EQ(event, "won") << "it goes on until etcd answers";
 }
 
+TEST(LeadershipWithoutEtcdTest, AResignationAfterALossHandsOverAsSoonAsEtcdAnswers) {
+  constexpr absl::Duration kLongLease = absl::Seconds(5);
+  const auto cluster = EtcdCluster::Start().value();
+  Candidate first(cluster->ClientOptions(), "/copse", "a:1", kLongLease);
+  ASSERT_EQ(first.Next(), "won");
+  Candidate second(cluster->ClientOptions(), "/copse", "b:1", kLongLease);
+  ASSERT_EQ(second.Next(), "leader a:1");
+  cluster->Kill(0);
+  ASSERT_EQ(first.Next(), "lost DEADLINE_EXCEEDED");
+  ASSERT_THAT(cluster->Restart(0), IsOk());
+  const absl::Time begin = BootClock().Now();
+  first.leadership()->Resign();
+  EXPECT_EQ(second.Next(), "won");
+  EXPECT_LT(BootClock().Now() - begin, kLongLease - absl::Seconds(1)) << "its new leader gives leases their whole time";
+}
+
 }  // namespace
 }  // namespace copse::planner

@@ -178,6 +178,8 @@ PlannerProcess::~PlannerProcess() {
     pthread_kill(signals_.native_handle(), kEndSignalThread);
     signals_.join();
   }
+  // Daemons of a planner that does not lead any more look for another one while it waits for etcd.
+  if (leadership_ != nullptr && !leadership_->is_valid()) leading_.reset();
   // Another planner may lead at once; what this one has not recorded by now, it never will.
   if (leadership_ != nullptr) leadership_->Resign();
   leading_.reset();
