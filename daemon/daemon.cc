@@ -235,7 +235,7 @@ schedule::NodeAnnouncement Daemon::Announcement() const {
   node.join_token = settings_.live.join_token;
   node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kContent, schedule::Feature::kPlanCalls,
                    schedule::Feature::kCluster,      schedule::Feature::kPing,    schedule::Feature::kLateAddress,
-                   schedule::Feature::kTeamPlans};
+                   schedule::Feature::kTeamPlans,    schedule::Feature::kOwnTrace};
   if (settings_.daemons_form_sub_teams) node.features.insert(schedule::Feature::kSubTeams);
   node.machine = Machine();
   return node;

@@ -344,7 +344,7 @@ struct StatusReply {
   friend bool operator==(const StatusReply&, const StatusReply&) = default;
 };
 
-// TraceReply answers TraceQuery with consecutive records of the daemon's trace.
+// TraceReply answers TraceQuery with consecutive records of the daemon's trace, or those of them that are the owner's.
 struct TraceReply {
   uint64_t query = 0;
   // It is an opaque name of the clock. Daemons with the same name read the same clock (one kernel), so their times need
@@ -356,6 +356,7 @@ struct TraceReply {
   uint64_t next = 0;    // number of the next record to be made
   bool off = false;     // the daemon keeps no trace
   std::string records;  // kTraceRecordBytes each, in the layout of docs/reference/instruments.md
+  uint64_t end = 0;     // number after the last record that was looked at; 0: of earlier daemons, which send all
   friend bool operator==(const TraceReply&, const TraceReply&) = default;
 };
 inline constexpr uint32_t kTraceRecordBytes = 32;
@@ -471,6 +472,8 @@ struct TraceQuery {
   uint64_t from = 0;     // number of the first requested record
   uint32_t records = 0;  // limit of the records in the reply, which may have fewer
   int64_t last_ns = -1;  // >= 0: only records of the last `last_ns` nanoseconds
+  // Only records of this user's teams and clients that are at the node now (Feature::kOwnTrace).
+  std::optional<uint32_t> owner;
   friend bool operator==(const TraceQuery&, const TraceQuery&) = default;
 };
 // MeasureQuery requests a measurement between two nodes. Both daemons get it, with the same `query`; the active one

@@ -23,6 +23,7 @@ enum class Feature : uint32_t {
   kTeamsHeld = 42,    // planner: compares TeamsHeld with what it knows
   kJoinsByNode = 43,  // planner: handles JoinTeam::more
   kPlanCalls = 60,    // daemon: answers StatusQuery::calls_of
+  kOwnTrace = 61,     // daemon: answers TraceQuery::owner
   kCluster = 70,      // daemon: handles Cluster
   kPing = 71,         // daemon: answers Ping
   kLateAddress = 72,  // daemon: answers AddressQuery, and may register without an address

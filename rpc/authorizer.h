@@ -55,10 +55,10 @@ struct Principal {
   std::optional<uint32_t> uid;
   absl::Time ends = absl::InfiniteFuture();  // of its certificate
 
+  // Returns whether it may change the teams of all users, and see all that these do.
+  bool MayChangeAll() const { return role == Role::kOperator || role == Role::kAdministrator; }
   // Returns whether it may change the teams of this user.
-  bool MayChange(uint32_t owner) const {
-    return role == Role::kOperator || role == Role::kAdministrator || uid == owner;
-  }
+  bool MayChange(uint32_t owner) const { return MayChangeAll() || uid == owner; }
 };
 
 // An Authorizer is asked at the start of every RPC. Thread-safe.

@@ -273,6 +273,7 @@ void Put(const schedule::TraceReply& from, v1::TraceReply* to) {
   to->set_next(from.next);
   to->set_off(from.off);
   to->set_records(from.records);
+  to->set_end(from.end);
 }
 
 void Put(const schedule::StatusQuery& from, v1::StatusQuery* to) {
@@ -286,6 +287,7 @@ void Put(const schedule::TraceQuery& from, v1::TraceQuery* to) {
   to->set_from(from.from);
   to->set_records(from.records);
   if (from.last_ns >= 0) to->set_last_ns(from.last_ns);
+  if (from.owner.has_value()) to->set_owner(*from.owner);
 }
 
 void Put(const schedule::MeasureReply& from, v1::MeasureReply* to) {
@@ -663,7 +665,8 @@ absl::StatusOr<schedule::FromDaemon> Take(const v1::TraceReply& from) {
                               .first = from.first(),
                               .next = from.next(),
                               .off = from.off(),
-                              .records = from.records()};
+                              .records = from.records(),
+                              .end = from.end()};
 }
 
 // Checks times and bytes, so that a sum of many cannot overflow.
@@ -894,12 +897,14 @@ absl::StatusOr<schedule::ToDaemon> FromProto(const v1::ToDaemon& proto) {
     case v1::ToDaemon::kStatusQuery:
       return schedule::StatusQuery{proto.status_query().query(), proto.status_query().latencies(),
                                    TeamId{proto.status_query().calls_of()}};
-    case v1::ToDaemon::kTraceQuery:
-      return schedule::TraceQuery{
-          .query = proto.trace_query().query(),
-          .from = proto.trace_query().from(),
-          .records = proto.trace_query().records(),
-          .last_ns = proto.trace_query().has_last_ns() ? std::max<int64_t>(0, proto.trace_query().last_ns()) : -1};
+    case v1::ToDaemon::kTraceQuery: {
+      const v1::TraceQuery& from = proto.trace_query();
+      return schedule::TraceQuery{.query = from.query(),
+                                  .from = from.from(),
+                                  .records = from.records(),
+                                  .last_ns = from.has_last_ns() ? std::max<int64_t>(0, from.last_ns()) : -1,
+                                  .owner = from.has_owner() ? std::optional(from.owner()) : std::nullopt};
+    }
     case v1::ToDaemon::kMeasureQuery:
       return Take(proto.measure_query());
     case v1::ToDaemon::kDrain:

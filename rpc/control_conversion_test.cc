@@ -119,7 +119,8 @@ schedule::TraceReply Trace() {
           .first = 4,
           .next = 9,
           .off = false,
-          .records = std::string(2 * schedule::kTraceRecordBytes, 'r')};
+          .records = std::string(2 * schedule::kTraceRecordBytes, 'r'),
+          .end = 7};
 }
 
 schedule::TeamFormed LikeItsParent() {
@@ -189,6 +190,8 @@ std::vector<schedule::ToDaemon> AllToDaemon() {
       schedule::TraceQuery{5, 6, 7, 8},
       schedule::TraceQuery{5, 6, 7, 0},
       schedule::TraceQuery{5, 6, 7, -1},
+      schedule::TraceQuery{5, 6, 7, -1, 0},
+      schedule::TraceQuery{5, 6, 7, 8, 1000},
       schedule::Drain{true},
       schedule::Cluster{"c3"},
       schedule::Ping{},

@@ -47,8 +47,8 @@ constexpr MethodRow kRows[] = {
     {.method = "/copse.v1.AdminService/AdoptState", .people = kAdministrator, .changes = true},
     {"/copse.v1.AdminService/ListEvents", kViewer},
     {"/copse.v1.AdminService/ListAudit", kOperator},
-    // A node's trace has the calls of all users.
-    {"/copse.v1.AdminService/GetTrace", kOperator},
+    // A node's trace has the calls of all users; owners get those of their own teams.
+    {"/copse.v1.AdminService/GetTrace", kOwner},
 
     {.method = "/copse.v1.DaemonService/Attach", .people = std::nullopt, .node = true},
     {.method = "/copse.v1.DaemonService/AttachBriefly", .people = std::nullopt, .node = true},

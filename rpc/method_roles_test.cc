@@ -59,7 +59,7 @@ TEST(MethodRolesTest, WhoMayChangeThingsStaysAsItIs) {
                                                    {"/copse.v1.AdminService/ProbeTopology", Role::kOperator},
                                                    {"/copse.v1.AdminService/StopProbe", Role::kOperator},
                                                    {"/copse.v1.AdminService/ListAudit", Role::kOperator},
-                                                   {"/copse.v1.AdminService/GetTrace", Role::kOperator},
+                                                   {"/copse.v1.AdminService/GetTrace", Role::kOwner},
                                                    {"/copse.v1.NodeAdminService/BeginJob", Role::kOperator},
                                                    {"/copse.v1.NodeAdminService/EndJob", Role::kOperator},
                                                    {"/copse.v1.AdminService/BreakTeam", Role::kOwner}};

@@ -289,7 +289,8 @@ class FakePlanner final : public v1::AdminService::Service {
   }
 
   // Returns a ring of `kTraceRecords` in chunks of at most 100; the oldest `trace_overwritten` are gone. The daemon of
-  // node "again" restarts before the fourth query, and has 150 records then.
+  // node "again" restarts before the fourth query, and has 150 records then. Of node "shared", the caller may see only
+  // the records below 50 and from 1200 on.
   grpc::Status GetTrace(grpc::ServerContext*, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
     if (request->node() == "n9") return grpc::Status(grpc::StatusCode::NOT_FOUND, "node n9: not known");
     reply->set_node(request->node());
@@ -305,12 +306,14 @@ class FakePlanner final : public v1::AdminService::Service {
     for (uint64_t i = 0; i < count; ++i) {
       std::string record(32, '\0');
       const uint64_t number = reply->first() + i;
+      if (request->node() == "shared" && number >= 50 && number < 1200) continue;
       record[0] = static_cast<char>(number & 0xff);
       record[1] = static_cast<char>(number >> 8);
       record[8] = 13;  // a trigger
       reply->mutable_records()->append(record);
     }
-    return grpc::Status::OK;
+    if (request->node() == "shared") reply->set_end(reply->first() + count);
+    return grpc::Status(request->takes_gaps() ? grpc::StatusCode::OK : grpc::StatusCode::PERMISSION_DENIED, "");
   }
 
   static constexpr uint64_t kTraceRecords = 1234;
@@ -720,6 +723,13 @@ TEST_F(CopsectlTest, ATraceGoesToAFile) {
   const Outcome refused = Ctl({"trace", "--node", "n1", "--output", "/nowhere/trace.json"});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, Names("output=/nowhere/trace.json"));
+}
+
+TEST_F(CopsectlTest, ATraceHasGapsWhereRecordsAreOthers) {
+  const Outcome own = Ctl({"trace", "--node", "shared", "-w", "json", "--output", ::testing::TempDir() + "/own.json"});
+  EXPECT_EQ(Json::parse(own.out)["records"], 50 + 34);
+  EXPECT_EQ(Json::parse(own.out)["lost"], 0);
+  EXPECT_THAT(own.err, Names("role operator"));
 }
 
 TEST_F(CopsectlTest, ATraceIsOfOneLifeOfADaemon) {

@@ -331,7 +331,24 @@ void DaemonCore::On(const schedule::StatusQuery& m) {
 }
 
 void DaemonCore::On(const schedule::TraceQuery& m) {
-  planner_.Send(AnswerTrace(m, options_.instruments, clock_->Now()));
+  std::optional<OwnRecords> own;
+  if (m.owner.has_value()) own = RecordsOf(*m.owner);
+  planner_.Send(AnswerTrace(m, own.has_value() ? &*own : nullptr, options_.instruments, clock_->Now()));
+}
+
+OwnRecords DaemonCore::RecordsOf(uint32_t uid) const {
+  OwnRecords own;
+  std::set<uint32_t> ambiguous = {0};  // records without a team have 0
+  for (const auto& [id, team] : registry_.teams()) {
+    const auto bits = static_cast<uint32_t>(id.value());
+    const bool is_own = team->layout().identity.uid == uid;
+    if (!is_own || !own.teams.emplace(bits, team->first_record()).second) ambiguous.insert(bits);
+  }
+  for (const uint32_t bits : ambiguous) own.teams.erase(bits);
+  for (const Client* client : clients_.All()) {
+    if (client->hello.uid == uid) own.clients.insert(static_cast<uint32_t>(client->id));
+  }
+  return own;
 }
 
 // --- Neighbors ---

@@ -178,6 +178,7 @@ class DaemonCore : private emu::ControlSink, private TeamHost, private PairMeter
   void SendDepartures();
   void LoseNode(Incarnation peer, const schedule::FailureReport& why);
 
+  OwnRecords RecordsOf(uint32_t uid) const;
   emu::TraceRing* trace() const { return options_.instruments == nullptr ? nullptr : options_.instruments->trace(); }
   SilenceWatch::Timeouts timeouts() const { return {options_.heartbeat, options_.node_timeout}; }
   void SetDrained(bool drained);

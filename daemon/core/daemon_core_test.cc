@@ -2,8 +2,13 @@
 #include "daemon/core/daemon_core.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/testing/status_matchers.h"
@@ -379,6 +384,93 @@ TEST_F(AccountsOfCoreTest, ATeamThatNeedsMoreMemoryThanItsUserMayHaveIsRefused) 
   EXPECT_THAT(reply.why.text, Names("uid=1", "used=0", "limit=1000"));
   EXPECT_EQ(Used(Resource::kMemory), 0u);
   EXPECT_EQ(core_.Status().counters.at("engine.memory.reserved_bytes"), 0u);
+}
+
+// --- The trace ---
+
+// A trace of team 7 of user 1, which the fixture forms, and of teams of user 2.
+class OwnTraceTest : public DaemonCoreTest {
+ protected:
+  static constexpr uint32_t kUser = 1, kOther = 2;
+
+  OwnTraceTest() { other_.id = *core_.Attach({.uid = kOther, .pid = 9}, &other_); }
+
+  // Forms a team of user 2, with a rank here and one at the neighbor's, which makes a call.
+  void CallOfTheOther(TeamId id) {
+    core_.CreateTeam(other_.id, {.request = id.value(), .name = "o", .rank = Rank(0), .size = 2});
+    schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1), .plans = PlansOf(Family::kCommon)};
+    prepare.layout.id = id;
+    prepare.layout.identity = {.uid = kOther, .name = "o"};
+    prepare.layout.shape.node_of_rank = {NodeIndex(0), NodeIndex(1)};
+    prepare.requests.emplace_back(std::get<schedule::JoinTeam>(sent_.back()).request, Rank(0));
+    core_.OnPlannerMessage(prepare);
+    core_.OnPlannerMessage(schedule::Commit{.team = id, .epoch = EpochId(1), .outgoing = {{NodeIndex(1), 9001}}});
+    CallPost post{.team = other_.handle, .value = ++calls_};
+    post.arguments = {.collective = Collective::kBarrier};
+    core_.Post(other_.id, std::move(post));
+  }
+  // Returns how many records of each team there are for the owner; nobody: for an operator.
+  std::map<uint32_t, int> TeamsFor(std::optional<uint32_t> owner) {
+    sent_.clear();
+    core_.OnPlannerMessage(schedule::TraceQuery{.query = 1, .records = 1024, .owner = owner});
+    const auto reply = Take<schedule::TraceReply>();
+    EXPECT_EQ(reply.end, reply.next);
+    std::map<uint32_t, int> teams;
+    for (size_t at = 0; at < reply.records.size(); at += sizeof(emu::TraceRecord)) {
+      emu::TraceRecord record;
+      std::memcpy(&record, &reply.records[at], sizeof(record));
+      ++teams[record.team];
+    }
+    return teams;
+  }
+  std::set<uint32_t> NamesFor(std::optional<uint32_t> owner) {
+    std::set<uint32_t> names;
+    for (const auto& [team, count] : TeamsFor(owner)) names.insert(team);
+    return names;
+  }
+
+  Process other_;
+};
+
+TEST_F(OwnTraceTest, AnOwnerGetsTheTraceOfItsOwnTeamsAlone) {
+  FormTeam();
+  Post(0, Collective::kBarrier);
+  CallOfTheOther(TeamId(9));
+  Turn();
+  instruments_.trace()->Record({.kind = emu::TraceKind::kLoopSleep});
+  EXPECT_EQ(NamesFor(kUser), (std::set<uint32_t>{7}));
+  EXPECT_EQ(NamesFor(kOther), (std::set<uint32_t>{9}));
+  EXPECT_EQ(NamesFor(3), std::set<uint32_t>{});
+  EXPECT_EQ(NamesFor(std::nullopt), (std::set<uint32_t>{0, 7, 9}));
+  instruments_.ClientWoken(processes_[0].id);
+  instruments_.ClientWoken(other_.id);
+  EXPECT_EQ(TeamsFor(kUser)[0], 1) << "one of its processes was woken";
+  EXPECT_EQ(TeamsFor(kOther)[0], 1);
+}
+
+TEST_F(OwnTraceTest, WhatIsLeftOfATeamThatHasEndedIsNobodys) {
+  FormTeam();
+  Post(0, Collective::kBarrier);
+  Post(1, Collective::kBarrier);
+  core_.OnPlannerMessage(schedule::BreakTeam{.team = kTeam, .why = {Failure::kCanceled, "enough"}});
+  EXPECT_EQ(NamesFor(kUser), (std::set<uint32_t>{7}));
+  LeaveAll();
+  EXPECT_EQ(NamesFor(kUser), std::set<uint32_t>{});
+  const int of_the_first = TeamsFor(std::nullopt)[7];
+  ASSERT_GT(of_the_first, 0);
+  // The records name the low 32 bits of ids.
+  CallOfTheOther(TeamId(kTeam.value() + (uint64_t{1} << 32)));
+  const int of_both = TeamsFor(std::nullopt)[7];
+  ASSERT_GT(of_both, of_the_first);
+  EXPECT_EQ(TeamsFor(kOther), (std::map<uint32_t, int>{{7, of_both - of_the_first}}));
+}
+
+TEST_F(OwnTraceTest, RecordsThatMayBeOfAnotherUsersTeamAreNobodys) {
+  FormTeam();
+  Post(0, Collective::kBarrier);
+  CallOfTheOther(TeamId(kTeam.value() + (uint64_t{1} << 32)));
+  EXPECT_EQ(NamesFor(kUser), std::set<uint32_t>{});
+  EXPECT_EQ(NamesFor(kOther), std::set<uint32_t>{});
 }
 
 // --- Requests for teams ---

@@ -191,7 +191,8 @@ std::vector<std::string> Seeds() {
                     Encoded(kDestroy, 0) + Encoded(schedule::EndTeam{kTeam}));
   }
   seeds.push_back(up + Encoded(schedule::StatusQuery{.query = 1, .latencies = true}) +
-                  Encoded(schedule::TraceQuery{.query = 2, .records = 9}) + Encoded(schedule::Drain{true}) +
+                  Encoded(schedule::TraceQuery{.query = 2, .records = 9}) +
+                  Encoded(schedule::TraceQuery{.query = 2, .records = 9, .owner = 1}) + Encoded(schedule::Drain{true}) +
                   Encoded(kCreate, 0));
   schedule::MeasureQuery measure{
       .query = 3, .peer = {"n1", Incarnation(FuzzedCore::kIncarnation + 1), "fake"}, .active = true};

@@ -57,6 +57,7 @@ void FillTrace(const coordinator::TraceAnswer& answer, v1::GetTraceReply* reply)
   reply->set_next(from.next);
   reply->set_off(from.off);
   reply->set_records(from.records);
+  reply->set_end(from.end);
 }
 
 std::string TimeText(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()); }

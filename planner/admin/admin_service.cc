@@ -55,6 +55,30 @@ void FillAudit(const rpc::AuditRecord& record, v1::AuditRow* row) {
   row->set_duration_s(absl::ToDoubleSeconds(record.duration));
 }
 
+// Returns what the caller may have of a trace. PERMISSION_DENIED: an owner who would take gaps for losses.
+absl::StatusOr<schedule::TraceQuery> TraceQueryOf(const v1::GetTraceRequest& request, const rpc::Principal& who) {
+  schedule::TraceQuery query;
+  query.from = request.from();
+  query.records = request.records() == 0 ? schedule::kTracePieceRecordsMax : request.records();
+  if (request.has_last_s()) {
+    // A value that is not a number, or too large for nanoseconds, means the whole trace.
+    const double last_ns = request.last_s() * 1e9;
+    query.last_ns = last_ns >= 0 && last_ns < 9e18 ? static_cast<int64_t>(last_ns) : -1;
+  }
+  if (who.MayChangeAll()) return query;
+  if (!who.uid.has_value() || !request.takes_gaps()) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "trace: ", who.who, " may have the records of its own teams alone, which this copsectl cannot read (role=",
+        std::string(rpc::RoleName(who.role)), ", wanted=operator)"));
+  }
+  query.owner = who.uid;
+  return query;
+}
+
+// Returns what trace records call a daemon. It tells daemons and their lives apart as the incarnation does, which
+// viewers may not know with `private_data`.
+uint64_t TagOf(Incarnation incarnation) { return (incarnation.value() ^ (incarnation.value() >> 32)) & 0xffffffff; }
+
 // AdminCalls has a method for each RPC.
 class AdminCalls final : public AdminService, public v1::AdminService::CallbackService {
  public:
@@ -463,25 +487,20 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
   }
 
   Reactor* GetTrace(Context* context, const v1::GetTraceRequest* request, v1::GetTraceReply* reply) override {
-    return calls_.Serve(context, "GetTrace", [this, request, reply](const CallEnd& done) -> absl::Status {
-      ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->view().FindNode(request->node()));
-      schedule::TraceQuery query;
-      query.from = request->from();
-      query.records = request->records() == 0 ? schedule::kTracePieceRecordsMax : request->records();
-      if (request->has_last_s()) {
-        // A value that is not a number, or too large for nanoseconds, means the whole trace.
-        const double last_ns = request->last_s() * 1e9;
-        query.last_ns = last_ns >= 0 && last_ns < 9e18 ? static_cast<int64_t>(last_ns) : -1;
-      }
-      reply->set_node(request->node());
-      reply->set_incarnation(info.announcement->incarnation.value());
-      coordinator_->queries().QueryTrace(request->node(), query, StatusTimeout(request->timeout_s()),
-                                         [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
-                                           if (answer.ok()) FillTrace(*answer, reply);
-                                           done(answer.status());
-                                         });
-      return absl::OkStatus();
-    });
+    return calls_.ServeAs(
+        context, "GetTrace", [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
+          ASSIGN_OR_RETURN(const coordinator::NodeInfo info, coordinator_->view().FindNode(request->node()));
+          ASSIGN_OR_RETURN(const schedule::TraceQuery query, TraceQueryOf(*request, who));
+          reply->set_node(request->node());
+          const Incarnation incarnation = info.announcement->incarnation;
+          reply->set_incarnation(query.owner.has_value() ? TagOf(incarnation) : incarnation.value());
+          coordinator_->queries().QueryTrace(request->node(), query, StatusTimeout(request->timeout_s()),
+                                             [reply, done](const absl::StatusOr<coordinator::TraceAnswer>& answer) {
+                                               if (answer.ok()) FillTrace(*answer, reply);
+                                               done(answer.status());
+                                             });
+          return absl::OkStatus();
+        });
   }
 
   Reactor* ListEvents(Context* context, const v1::ListEventsRequest* request, v1::ListEventsReply* reply) override {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
+#include "base/version.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/testing/fake_sessions.h"
 
@@ -56,6 +57,22 @@ TEST_F(TwoNodesTest, TraceQueryIsAnsweredOnceAndTimed) {
   EXPECT_THAT(answers[2], FailsWith(StatusCode::kDeadlineExceeded, "node n1"));
   EXPECT_THAT(answers[3], FailsWith(StatusCode::kUnavailable, "node n2"));
   EXPECT_THAT(answers[4], FailsWith(StatusCode::kUnavailable, "node n2"));
+}
+
+TEST_F(TwoNodesTest, ADaemonThatCannotLeaveRecordsOutIsNotAskedForAnOwner) {
+  schedule::Register able{.node = Announce("able", 3)};
+  able.node.features.insert(schedule::Feature::kOwnTrace);
+  RegisterAs(3, able);
+  absl::Status ended;
+  const auto ask = [&](const std::string& node) {
+    coordinator->queries().QueryTrace(node, {.records = 100, .owner = 0}, absl::Seconds(2),
+                                      [&](const absl::StatusOr<TraceAnswer>& got) { ended = got.status(); });
+  };
+  ask("n1");
+  EXPECT_THAT(ended, FailsWith(StatusCode::kFailedPrecondition, "node n1", absl::StrCat("version=", kVersion)));
+  EXPECT_TRUE(sink.sent[1].empty());
+  ask("able");
+  EXPECT_EQ(sink.Take<schedule::TraceQuery>(3).owner, 0u);
 }
 
 TEST_F(TwoNodesTest, AMeasurementIsToldToBothAndAnsweredByOne) {

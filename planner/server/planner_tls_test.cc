@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,14 +48,19 @@ constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
 // A stream of a daemon with credentials of its own.
 class Daemon {
  public:
+  static constexpr Incarnation kIncarnation{0x0000'0001'0000'0770};
+
   Daemon(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials)
       : stub_(v1::DaemonService::NewStub(grpc::CreateChannel(address, credentials))),
         stream_(stub_->Attach(&context_)) {}
   ~Daemon() { context_.TryCancel(); }
 
   // Returns OK if the planner has accepted the node, else why not.
-  absl::Status Register(const std::string& name) {
-    Send(schedule::Register{.node = Announcement(name)});
+  absl::Status Register(const std::string& name, const schedule::Features& features = {}) {
+    schedule::NodeAnnouncement announcement = Announcement(name);
+    announcement.incarnation = kIncarnation;
+    announcement.features = features;
+    Send(schedule::Register{.node = announcement});
     v1::ToDaemon reply;
     if (!stream_->Read(&reply)) return rpc::FromGrpc(stream_->Finish());
     EXPECT_TRUE(reply.registered().accepted()) << reply.ShortDebugString();
@@ -83,6 +89,14 @@ class Daemon {
     EXPECT_TRUE(stream_->Read(&message));
     EXPECT_TRUE(message.has_status_query()) << message.ShortDebugString();
     Send(schedule::StatusReply{.query = message.status_query().query(), .status = status});
+  }
+  // Answers the next question about its trace, and returns the user to whom its answer may go.
+  std::optional<uint32_t> AnswerTrace() {
+    v1::ToDaemon message;
+    EXPECT_TRUE(stream_->Read(&message));
+    EXPECT_TRUE(message.has_trace_query()) << message.ShortDebugString();
+    Send(schedule::TraceReply{.query = message.trace_query().query(), .next = 9, .end = 8});
+    return message.trace_query().has_owner() ? std::optional(message.trace_query().owner()) : std::nullopt;
   }
   absl::Status AwaitEnd() {
     v1::ToDaemon message;
@@ -359,6 +373,39 @@ TEST_F(PlannerTlsTest, LocalUsersSeeAndBreakTheirOwnTeams) {
   EXPECT_THAT(Break(other), FailsWith(kDenied, absl::StrCat("team ", other.value()), "another user's",
                                       absl::StrCat("who=uid ", getuid())));
   EXPECT_EQ(Break(own), absl::OkStatus());
+}
+
+TEST_F(PlannerTlsTest, LocalUsersGetTheTraceOfTheirOwnTeams) {
+  Start({"private_data=true"});
+  Daemon daemon(life_->address(), Of("node", "n1"));
+  ASSERT_EQ(daemon.Register("n1", {schedule::Feature::kOwnTrace}), absl::OkStatus());
+  Daemon earlier(life_->address(), Of("node", "n2"));
+  ASSERT_EQ(earlier.Register("n2"), absl::OkStatus());
+  v1::GetTraceRequest request;
+  request.set_node("n1");
+  v1::GetTraceReply reply;
+  const auto ask = [&](const std::string& socket) {
+    return Call(Socket(socket), grpc::InsecureChannelCredentials(), &Stub::GetTrace, request, &reply);
+  };
+  EXPECT_THAT(ask("view"), FailsWith(kDenied, absl::StrCat("uid ", getuid()), "role=owner", "wanted=operator"))
+      << "it would take records that are left out for records that are lost";
+  request.set_takes_gaps(true);
+  const auto owner_told_by = [&](const std::string& socket) {
+    std::optional<uint32_t> owner;
+    std::thread answer([&] { owner = daemon.AnswerTrace(); });
+    EXPECT_EQ(ask(socket), absl::OkStatus());
+    answer.join();
+    EXPECT_EQ(reply.end(), 8u);
+    return owner;
+  };
+  EXPECT_EQ(owner_told_by("view"), std::optional(getuid()));
+  EXPECT_EQ(reply.incarnation(), 0x771u) << "the tag that records have";
+  EXPECT_EQ(owner_told_by("admin"), std::nullopt);
+  EXPECT_EQ(reply.incarnation(), Daemon::kIncarnation.value());
+  EXPECT_THAT(Call(life_->address(), Of("viewer", "bob"), &Stub::GetTrace, request, &reply),
+              FailsWith(kDenied, "viewer/bob", "wanted=owner"));
+  request.set_node("n2");
+  EXPECT_THAT(ask("view"), FailsWith(absl::StatusCode::kFailedPrecondition, "node n2", "version="));
 }
 
 TEST_F(PlannerTlsTest, LocalUsersSeeTheJobsOfTheirOwnAccounts) {

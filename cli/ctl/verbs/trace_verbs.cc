@@ -45,6 +45,7 @@ struct Source {
   uint64_t lost = 0;     // number of records overwritten before they were fetched
   uint64_t dropped = 0;  // number of records fetched before the daemon restarted
   bool off = false;
+  bool has_gaps = false;  // records that the caller may not see were left out
 };
 
 // Drops the records of a daemon that has restarted: the numbers, clock and packets of the new one are others.
@@ -70,7 +71,9 @@ absl::StatusOr<uint64_t> Take(const v1::GetTraceReply& reply, bool may_miss, Sou
   }
   if (!may_miss && reply.first() > source->next) source->lost += reply.first() - source->next;
   RETURN_IF_ERROR(trace.Append(reply.records()));
-  source->next = reply.first() + reply.records().size() / kTraceRecordBytes;
+  const uint64_t after = reply.first() + reply.records().size() / kTraceRecordBytes;
+  source->next = std::max(reply.end(), after);
+  if (source->next > after) source->has_gaps = true;
   return reply.next() > source->next ? reply.next() - source->next : 0;
 }
 
@@ -80,6 +83,15 @@ struct Fetched {
   uint64_t limit = kRecordsDefault;
 };
 
+v1::GetTraceRequest RequestFrom(uint64_t from, const VerbContext& context, const Source& source) {
+  v1::GetTraceRequest request;
+  request.set_node(source.trace.name);
+  request.set_from(from);
+  request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
+  request.set_takes_gaps(true);
+  return request;
+}
+
 // Fetches a daemon's records from `source->next` on, chunk by chunk, up to the one that was newest at the first chunk;
 // with `last_s`, only those of the last so many seconds. Errors: RESOURCE_EXHAUSTED above the limit; those of the call.
 absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_miss, Source* source,
@@ -87,10 +99,8 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
   constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
   uint64_t end = kUnknown;
   for (bool first = true;; first = false) {
-    v1::GetTraceRequest request;
-    request.set_node(source->trace.name);
-    request.set_from(source->next);
-    request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
+    const uint64_t from = source->next;
+    v1::GetTraceRequest request = RequestFrom(from, context, *source);
     if (first && last_s.has_value()) request.set_last_s(*last_s);
     ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(PlannerAdmin::GetTrace, request));
     if (source->trace.incarnation != 0 && reply.incarnation() != source->trace.incarnation) {
@@ -106,16 +116,13 @@ absl::Status Fetch(VerbContext& context, std::optional<double> last_s, bool may_
           "too many records; --node and --last ask for fewer, --records allows more (limit=", fetched->limit, ")"));
     }
     ASSIGN_OR_RETURN(const uint64_t more, Take(reply, first && may_miss, source));
-    if (more == 0 || source->next >= end || reply.records().empty()) return absl::OkStatus();
+    if (more == 0 || source->next >= end || source->next == from) return absl::OkStatus();
   }
 }
 
 // Skips the records that exist already, so that fetching begins with the next one.
 absl::Status SkipRecorded(VerbContext& context, Source* source) {
-  v1::GetTraceRequest request;
-  request.set_node(source->trace.name);
-  request.set_from(std::numeric_limits<uint64_t>::max());
-  request.set_timeout_s(absl::ToDoubleSeconds(context.client->TimeForOthers()));
+  const v1::GetTraceRequest request = RequestFrom(std::numeric_limits<uint64_t>::max(), context, *source);
   ASSIGN_OR_RETURN(const v1::GetTraceReply reply, context.client->Call(PlannerAdmin::GetTrace, request));
   return Take(reply, /*may_miss=*/true, source).status();
 }
@@ -208,6 +215,10 @@ absl::Status Report(const Arguments& arguments, const std::vector<Source>& sourc
                     VerbContext& context) {
   uint64_t lost = 0;
   uint64_t records = 0;
+  if (std::any_of(sources.begin(), sources.end(), [](const Source& source) { return source.has_gaps; })) {
+    context.notes.push_back(
+        "left out: what is not of your own teams and processes, and of teams that have ended; for all, role operator");
+  }
   for (const Source& source : sources) {
     if (source.off)
       context.notes.push_back(absl::StrCat("no trace is kept: trace_records is 0 (node=", source.trace.name, ")"));

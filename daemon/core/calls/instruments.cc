@@ -152,7 +152,14 @@ void Instruments::AppendCounters(std::map<std::string, uint64_t>* counters) cons
   (*counters)["clients.woken"] = clients_woken_;
 }
 
-schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instruments* instruments, absl::Time now) {
+bool OwnRecords::Has(uint64_t number, const emu::TraceRecord& record) const {
+  if (record.kind == TraceKind::kClientWoken) return clients.contains(record.subject);
+  const auto team = teams.find(record.team);
+  return team != teams.end() && number >= team->second;
+}
+
+schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const OwnRecords* own,
+                                 const Instruments* instruments, absl::Time now) {
   schedule::TraceReply reply{.query = query.query};
   reply.now_ns = absl::ToUnixNanos(now);
   const emu::TraceRing* const trace = instruments == nullptr ? nullptr : instruments->trace();
@@ -163,6 +170,11 @@ schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instru
   reply.first =
       trace->Read(std::max(query.from, since), std::min(query.records, schedule::kTracePieceRecordsMax), &records);
   reply.next = trace->next();
+  reply.end = reply.first + records.size();
+  if (own != nullptr) {
+    uint64_t number = reply.first;
+    std::erase_if(records, [&](const emu::TraceRecord& record) { return !own->Has(number++, record); });
+  }
   static_assert(sizeof(emu::TraceRecord) == schedule::kTraceRecordBytes);
   reply.records.assign(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(emu::TraceRecord));
   return reply;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Instruments {
   const CallLatencies& latencies() const { return latencies_; }
   // Returns null if there is no trace.
   emu::TraceRing* trace() const { return trace_.get(); }
+  // Returns the number of the trace's next record; 0 if there is no trace.
+  uint64_t next_record() const { return trace_ == nullptr ? 0 : trace_->next(); }
 
   // --- Events of a call ---
   void CallPosted(TeamId team, CallSeq sequence, Rank rank, ClientId client, const CallArguments& arguments,
@@ -83,9 +86,21 @@ class Instruments {
   uint64_t clients_woken_ = 0;
 };
 
-// Returns the reply to `query`, with as many records as it asks for, but at most kTracePieceRecordsMax. `instruments`
-// may be null: there is no trace.
-schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const Instruments* instruments, absl::Time now);
+// OwnRecords says which records of a trace are one user's: those of the user's teams and clients that are here now. All
+// other records tell something about other users, those of the loop and of the network when and how much they do.
+struct OwnRecords {
+  bool Has(uint64_t number, const emu::TraceRecord& record) const;
+
+  // By the low 32 bits of a team's id, the number of its first record. Earlier ones are of another team with these
+  // bits.
+  std::map<uint32_t, uint64_t> teams;
+  std::set<uint32_t> clients;  // low 32 bits of their ids
+};
+
+// Returns the reply to `query`, with as many records as it asks for, but at most kTracePieceRecordsMax; those that are
+// not among `own` are left out of these. `own` may be null: all are sent. `instruments` may be null: there is no trace.
+schedule::TraceReply AnswerTrace(const schedule::TraceQuery& query, const OwnRecords* own,
+                                 const Instruments* instruments, absl::Time now);
 
 // Returns a name such as "member_lost"; "ok" for kNone, "unknown" for other numbers than Failure's.
 std::string_view FailureName(schedule::Failure failure);

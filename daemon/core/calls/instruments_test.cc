@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/core/calls/instruments.h"
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -105,6 +106,45 @@ TEST(InstrumentsTest, ACallIsTracedFromPostToEnd) {
   EXPECT_EQ(records[0].bytes, 48u);
   EXPECT_EQ(records[0].phase, 3u);
   EXPECT_EQ(records[3].flags, emu::kTraceFailed);
+}
+
+TEST(InstrumentsTest, AnOwnersPartOfATraceTellsNothingOfOthers) {
+  FakeClock clock(absl::FromUnixSeconds(1));
+  Instruments instruments(&clock, 16);
+  instruments.CallOver(TeamId(7), CallSeq(1));  // of an earlier team with the same number
+  instruments.CallOver(TeamId(7), CallSeq(2));
+  instruments.CallOver(TeamId(8), CallSeq(3));
+  instruments.ClientWoken(9);
+  instruments.ClientWoken(10);
+  for (const emu::TraceKind kind : {emu::TraceKind::kLoopSleep, emu::TraceKind::kLoopWake, emu::TraceKind::kFramesSent})
+    instruments.trace()->Record({.kind = kind});
+  instruments.CallOver(TeamId(7), CallSeq(4));
+  const OwnRecords own{.teams = {{7, 1}}, .clients = {9}};
+  const auto ask = [&](const OwnRecords* records, uint64_t from, uint32_t count) {
+    return AnswerTrace({.from = from, .records = count}, records, &instruments, clock.Now());
+  };
+  const auto calls = [](const schedule::TraceReply& reply) {
+    std::vector<uint32_t> made(reply.records.size() / sizeof(emu::TraceRecord));
+    for (size_t i = 0; i < made.size(); ++i) {
+      emu::TraceRecord record;
+      std::memcpy(&record, &reply.records[i * sizeof(record)], sizeof(record));
+      made[i] = record.kind == emu::TraceKind::kClientWoken ? 100 + record.subject : record.call;
+    }
+    return made;
+  };
+  const schedule::TraceReply all = ask(&own, 0, 100);
+  EXPECT_EQ(calls(all), (std::vector<uint32_t>{2, 109, 4}));
+  EXPECT_EQ(all.first, 0u);
+  EXPECT_EQ(all.end, 9u);
+  EXPECT_EQ(all.next, 9u);
+  const schedule::TraceReply part = ask(&own, 4, 4);  // nothing of its own
+  EXPECT_EQ(part.records, "");
+  EXPECT_EQ(part.first, 4u);
+  EXPECT_EQ(part.end, 8u);
+  const OwnRecords nobodys;
+  EXPECT_EQ(ask(&nobodys, 0, 100).records, "");
+  EXPECT_EQ(calls(ask(nullptr, 0, 100)).size(), 9u);
+  EXPECT_EQ(ask(nullptr, 0, 3).end, 3u);
 }
 
 TEST(InstrumentsTest, EveryFailureHasAName) {

@@ -19,6 +19,7 @@ using schedule::ReportOf;
 Team::Team(emu::Engine* engine, TeamHost* host, SharedLayout layout, NodeIndex self, ReadyTeams* ready,
            Account::Holding held)
     : host_(host),
+      first_record_(host->instruments() == nullptr ? 0 : host->instruments()->next_record()),
       held_(std::move(held)),
       ready_(ready, this),
       members_(std::move(layout), self),

@@ -51,6 +51,8 @@ class Team : private TeamBreaker {
   const SharedLayout& shared_layout() const { return members_.shared_layout(); }
   const TeamMembers& members() const { return members_; }
   TeamId id() const { return members_.id(); }
+  // Returns the number of the trace's first record that can be this team's.
+  uint64_t first_record() const { return first_record_; }
   bool ready() const { return epochs_.ready(); }
   const std::optional<schedule::FailureReport>& broken() const { return calls_.ended(); }
   EpochId epoch() const { return epochs_.epoch(); }
@@ -132,6 +134,7 @@ class Team : private TeamBreaker {
   void CheckLeavers();
 
   TeamHost* const host_;
+  const uint64_t first_record_;
   const Account::Holding held_;  // destroyed after the ports in `epochs_`, which give memory back
   ReadyTeams::Entry ready_;      // destroyed after the ports in `epochs_`, which mark it
   TeamMembers members_;

@@ -20,6 +20,7 @@
 #include "base/version.h"
 #include "collectives/call_arguments.h"
 #include "daemon/core/calls/client_interface.h"
+#include "daemon/core/calls/instruments.h"
 #include "daemon/core/daemon_core.h"
 #include "daemon/core/peers/peer_messages.h"
 #include "daemon/core/testing/test_plan.h"
@@ -61,7 +62,8 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
       : core_(&clock_, &transport_, this,
               {.node = {.name = "n0", .incarnation = Incarnation(kSelf)},
                .node_timeout = absl::Hours(1),
-               .pending_calls_max = 3}) {
+               .pending_calls_max = 3,
+               .instruments = &instruments_}) {
     SetLogLevel(LogLevel::kError);
     core_.OnPlannerUp();
     Registered();
@@ -204,6 +206,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   }
 
   FakeClock clock_;
+  Instruments instruments_{&clock_, /*trace_records=*/1024};
   emu::FakeTransport transport_;
   std::vector<schedule::FromDaemon> sent_;
   Process processes_[2];

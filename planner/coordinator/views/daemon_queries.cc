@@ -109,6 +109,12 @@ void DaemonQueries::FinishQuery(uint64_t id) {
 void DaemonQueries::QueryTrace(const std::string& name, schedule::TraceQuery query, absl::Duration timeout,
                                std::function<void(const absl::StatusOr<TraceAnswer>&)> done) {
   if (const absl::Status status = CheckConnected(name); !status.ok()) return done(status);
+  const schedule::NodeAnnouncement& node = state_->nodes.At(name).announcement;
+  if (query.owner.has_value() && !node.features.contains(schedule::Feature::kOwnTrace)) {
+    return done(absl::FailedPreconditionError(absl::StrCat(
+        "node ", name, ": its daemon cannot leave the records of other users out of its trace (version=", node.version,
+        ", wanted=role operator)")));
+  }
   query.query = next_query_++;
   PendingTrace pending{.node = name, .asked = state_->Now(), .timer = {}, .done = std::move(done)};
   pending.timer = state_->timers.Set(pending.asked + timeout, [this, id = query.query, name] {
