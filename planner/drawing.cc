@@ -2,6 +2,7 @@
 #include "planner/drawing.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -64,34 +65,89 @@ std::string Drawing::NodeLabel(uint32_t node) const {
   return text;
 }
 
+template <typename Visit>
+void Drawing::ForSubtree(uint32_t node, const std::vector<uint32_t>& parent, Visit visit) const {
+  std::vector<uint32_t> stack = {node};
+  while (!stack.empty()) {
+    const uint32_t next = stack.back();
+    stack.pop_back();
+    visit(next);
+    for (const uint32_t neighbor : plan_.neighbors[next]) {
+      if (neighbor != parent[next]) stack.push_back(neighbor);
+    }
+  }
+}
+
+bool Drawing::IsCriticalBelow(uint32_t node, const std::vector<uint32_t>& parent) const {
+  bool is_critical = false;
+  ForSubtree(node, parent, [&](uint32_t below) { is_critical |= critical_nodes_.count(below) > 0; });
+  return is_critical;
+}
+
+std::string Drawing::FoldedLabel(const std::vector<uint32_t>& subtrees, const std::vector<uint32_t>& parent) const {
+  uint32_t nodes = 0, last = 0;
+  int64_t first_ns = prediction_.total_ns, last_ns = 0;
+  for (const uint32_t subtree : subtrees) {
+    ForSubtree(subtree, parent, [&](uint32_t node) {
+      ++nodes;
+      last = node;
+      for (const Rank rank : shape_.RanksOf(NodeIndex(node))) {
+        first_ns = std::min(first_ns, prediction_.completion_ns[rank.value()]);
+        last_ns = std::max(last_ns, prediction_.completion_ns[rank.value()]);
+      }
+    });
+  }
+  return absl::StrCat(costs_.NameOf(subtrees.front()), " … ", costs_.NameOf(last), "  ", nodes, " nodes in ",
+                      subtrees.size(),
+                      subtrees.size() == 1 ? " subtree: " : " subtrees: ", FormatMicroseconds(first_ns), " to ",
+                      FormatMicroseconds(last_ns));
+}
+
+std::vector<Drawing::TreeLine> Drawing::LinesBelow(uint32_t node, const std::vector<uint32_t>& parent) const {
+  std::vector<TreeLine> lines;
+  for (const uint32_t child : plan_.neighbors[node]) {
+    if (child == parent[node]) continue;
+    const bool is_folded = plan_.node_count > kUnfoldedNodesMax && !IsCriticalBelow(child, parent);
+    if (is_folded && !lines.empty() && lines.back().is_folded) {
+      lines.back().nodes.push_back(child);
+    } else {
+      lines.push_back({.nodes = {child}, .prefix = "", .is_last = false, .is_folded = is_folded});
+    }
+  }
+  if (!lines.empty()) lines.back().is_last = true;
+  for (TreeLine& line : lines) {
+    // A leaf alone needs no fold.
+    if (line.nodes.size() == 1 && plan_.neighbors[line.nodes[0]].size() == 1) line.is_folded = false;
+  }
+  return lines;
+}
+
 void Drawing::AppendTree(std::string& text) const {
   const std::vector<uint32_t> parent = DirectFrom(plan_.neighbors, root_);
-  struct TreeLine {
-    uint32_t node;
-    std::string prefix;  // text before the node's own branch
-    bool is_last;
-  };
-  std::vector<TreeLine> stack = {{root_, "", true}};
+  std::vector<TreeLine> stack = {{.nodes = {root_}, .prefix = ""}};
+  uint32_t drawn = 0;
   for (uint32_t lines = 0; !stack.empty(); ++lines) {
     if (lines == kDrawnLinesMax) {
-      absl::StrAppend(&text, "… and ", plan_.node_count - lines, " more nodes\n");
+      absl::StrAppend(&text, "… and ", plan_.node_count - drawn, " more nodes\n");
       return;
     }
     const TreeLine line = std::move(stack.back());
     stack.pop_back();
-    const bool is_root = line.node == root_;
-    absl::StrAppend(&text, line.prefix,
-                    is_root        ? ""
-                    : line.is_last ? "└─ "
-                                   : "├─ ",
-                    NodeLabel(line.node), critical_nodes_.count(line.node) > 0 ? " *\n" : "\n");
+    const uint32_t node = line.nodes[0];
+    const bool is_root = node == root_;
+    absl::StrAppend(&text, line.prefix, is_root ? "" : line.is_last ? "└─ " : "├─ ");
+    if (line.is_folded) {
+      for (const uint32_t subtree : line.nodes) ForSubtree(subtree, parent, [&](uint32_t) { ++drawn; });
+      absl::StrAppend(&text, FoldedLabel(line.nodes, parent), "\n");
+      continue;
+    }
+    ++drawn;
+    absl::StrAppend(&text, NodeLabel(node), critical_nodes_.count(node) > 0 ? " *\n" : "\n");
     const std::string prefix = is_root ? "" : line.prefix + (line.is_last ? "   " : "│  ");
-    bool is_last = true;
-    const auto& neighbors = plan_.neighbors[line.node];
-    for (auto child = neighbors.rbegin(); child != neighbors.rend(); ++child) {
-      if (*child == parent[line.node]) continue;
-      stack.push_back({*child, prefix, is_last});
-      is_last = false;
+    std::vector<TreeLine> below = LinesBelow(node, parent);
+    for (auto child = below.rbegin(); child != below.rend(); ++child) {
+      child->prefix = prefix;
+      stack.push_back(std::move(*child));
     }
   }
 }
@@ -175,11 +231,23 @@ std::string Drawing::Text() const {
   return text;
 }
 
+std::vector<Rank> Drawing::TimelineRanks() const {
+  std::vector<Rank> ranks;
+  std::map<uint32_t, uint32_t> of_node;
+  for (uint32_t r = 0; r < shape_.size() && ranks.size() < kDrawnLinesMax; ++r) {
+    const uint32_t node = shape_.NodeOf(Rank(r)).value();
+    const bool is_folded = shape_.size() > kUnfoldedNodesMax;
+    if (is_folded && (critical_nodes_.count(node) == 0 || ++of_node[node] > kDrawnRanksMax)) continue;
+    ranks.push_back(Rank(r));
+  }
+  return ranks;
+}
+
 std::string Drawing::Timeline() const {
-  const uint32_t ranks = shape_.size();
   const int64_t total = std::max<int64_t>(prediction_.total_ns, 1);
-  const uint32_t lines = std::min(ranks, kDrawnLinesMax);
-  std::vector<std::string> bars(lines, std::string(kTimelineColumns, '.'));
+  const std::vector<Rank> ranks = TimelineRanks();
+  std::map<Rank, std::string> bars;
+  for (const Rank rank : ranks) bars.emplace(rank, std::string(kTimelineColumns, '.'));
   const auto letter = [](const PathStep& step) {
     if (step.what == "receive" || step.what == "send" || step.what == "wake" || step.what == "post")
       return step.what[0];
@@ -192,17 +260,19 @@ std::string Drawing::Timeline() const {
       return static_cast<size_t>(static_cast<double>(ns) / static_cast<double>(total) * (kTimelineColumns - 1));
     };
     for (const Rank rank : shape_.RanksOf(step.node)) {
-      if (rank.value() >= lines || (step.rank.has_value() && *step.rank != rank)) continue;
+      const auto bar = bars.find(rank);
+      if (bar == bars.end() || (step.rank.has_value() && *step.rank != rank)) continue;
       for (size_t c = column(step.start_ns); c <= std::min<size_t>(column(step.end_ns), kTimelineColumns - 1); ++c) {
-        bars[rank.value()][c] = letter(step);
+        bar->second[c] = letter(step);
       }
     }
   }
   std::string text = "  p post, w wake, a take and arm, s send, r receive, + reduce and copy, d deliver, u pick up\n";
-  for (uint32_t r = 0; r < lines; ++r) {
-    absl::StrAppend(&text, "  |", bars[r], "| rank ", r, " on ", costs_.NameOf(shape_.NodeOf(Rank(r)).value()), "\n");
+  for (const auto& [rank, bar] : bars) {
+    absl::StrAppend(&text, "  |", bar, "| rank ", rank.value(), " on ", costs_.NameOf(shape_.NodeOf(rank).value()),
+                    "\n");
   }
-  if (lines < ranks) absl::StrAppend(&text, "  … and ", ranks - lines, " more ranks\n");
+  if (ranks.size() < shape_.size()) absl::StrAppend(&text, "  … and ", shape_.size() - ranks.size(), " more ranks\n");
   return text;
 }
 

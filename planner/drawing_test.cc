@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/drawing.h"
 
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/candidates.h"
@@ -61,10 +66,34 @@ TEST(DrawingTest, DirectsTheTreeFromTheCallsRoot) {
 
 TEST(DrawingTest, SumsUpManyRanksAndManyNodes) {
   EXPECT_THAT(Draw("flat", Collective::kBarrier, 2, 9).text, HasSubstr("host1  9 ranks, 9 to 17: "));
-  const std::string tree = Draw("flat", Collective::kBarrier, 300, 1).text;
+  const std::string tree = Draw("chain", Collective::kBarrier, 300, 1).text;
   EXPECT_THAT(tree, HasSubstr("… and 44 more nodes\n"));
   EXPECT_THAT(tree, HasSubstr(" more steps\n"));
   EXPECT_THAT(Draw("dissemination", Collective::kBarrier, 300, 1).text, HasSubstr("… and 44 more nodes\n"));
+}
+
+TEST(DrawingTest, FoldsWhatTheCriticalPathOfALargeTreeDoesNotPass) {
+  const auto lines_of_tree = [](const std::string& text) {
+    size_t lines = 0, nodes = 0;
+    for (const absl::string_view line : absl::StrSplit(text.substr(0, text.find("critical path:")), '\n')) {
+      if (!absl::StrContains(line, "host")) continue;
+      ++lines;
+      uint64_t folded = 1;
+      if (const size_t at = line.find(" nodes in "); at != line.npos) {
+        EXPECT_TRUE(absl::SimpleAtoi(line.substr(line.rfind(' ', at - 1), at - line.rfind(' ', at - 1)), &folded))
+            << line;
+        EXPECT_FALSE(absl::EndsWith(line, "*")) << line;
+      }
+      nodes += folded;
+    }
+    return std::pair(lines, nodes);
+  };
+  for (const char* algorithm : {"flat", "binomial", "kary-4"}) {
+    const auto [lines, nodes] = lines_of_tree(Draw(algorithm, Collective::kBarrier, 250, 1).text);
+    EXPECT_LE(lines, 40u) << algorithm;
+    EXPECT_EQ(nodes, 250u) << algorithm;
+    EXPECT_EQ(lines_of_tree(Draw(algorithm, Collective::kBarrier, kUnfoldedNodesMax, 1).text).first, kUnfoldedNodesMax);
+  }
 }
 
 TEST(DrawingTest, ListsTheRoundsOfAnExchange) {

@@ -292,6 +292,28 @@ std::string WhyChosen(const schedule::Plan& plan, const CallArguments& arguments
   return absl::StrCat(text, "; ", edges - new_edges, " of its ", edges, " edges are other plans' of the team, too");
 }
 
+// Returns a line for the cheapest of each algorithm's candidates, and one for the chosen one if that is another.
+// `alternatives` must be sorted by price.
+std::string CandidateLines(const std::vector<Alternative>& alternatives) {
+  std::string text;
+  std::set<std::string> named;
+  size_t others = 0;
+  for (const Alternative& other : alternatives) {
+    const bool is_first = named.insert(other.algorithm).second;
+    if (!is_first && !other.chosen) {
+      ++others;
+      continue;
+    }
+    absl::StrAppend(&text, "  ", other.algorithm);
+    if (other.segment_bytes > 0) absl::StrAppend(&text, ", segments of ", other.segment_bytes, " B");
+    if (!is_first && other.built_for_bytes > 0) absl::StrAppend(&text, ", built for ", other.built_for_bytes, " B");
+    absl::StrAppend(&text, ": ", FormatMicroseconds(other.total_ns), ", ", other.new_edges, " new edges",
+                    other.chosen ? " *\n" : "\n");
+  }
+  if (others > 0) absl::StrAppend(&text, "  … and ", others, " dearer ones of these algorithms\n");
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const schedule::TeamShape& shape,
@@ -375,12 +397,7 @@ absl::StatusOr<Explanation> Planner::Explain(const schedule::Plan& plan, const s
                   : by_formula ? ", by formulas"
                                : ", each by running its sequences",
                   ":\n");
-  for (const Alternative& other : explanation.alternatives) {
-    absl::StrAppend(&explanation.text, "  ", other.algorithm);
-    if (other.segment_bytes > 0) absl::StrAppend(&explanation.text, ", segments of ", other.segment_bytes, " B");
-    absl::StrAppend(&explanation.text, ": ", FormatMicroseconds(other.total_ns), ", ", other.new_edges, " new edges",
-                    other.chosen ? " *\n" : "\n");
-  }
+  absl::StrAppend(&explanation.text, CandidateLines(explanation.alternatives));
   return explanation;
 }
 

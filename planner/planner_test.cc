@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <ctime>
+#include <map>
 #include <set>
+#include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/cpu_time.h"
 #include "base/testing/status_matchers.h"
 #include "gmock/gmock.h"
@@ -482,6 +486,28 @@ TEST(ExplainTest, ShowsThePlanAndItsRivals) {
     EXPECT_THAT(explanation.text, HasSubstr("candidates for this call:\n  "));
     EXPECT_THAT(explanation.dot, HasSubstr("digraph"));
   }
+}
+
+TEST(ExplainTest, NamesEachAlgorithmAtItsCheapestAndTheChosenOne) {
+  const Team team = MakeTeam(9, 2);
+  const Planner planner(&team.topology);
+  const auto plans = planner.MakePlans(team.shape, team.names).value();
+  size_t left_out = 0;
+  for (const schedule::Plan& plan : plans) {
+    const auto explanation = planner.Explain(plan, team.shape, team.names, TypicalCall(plan)).value();
+    std::map<std::string, int> named;
+    std::string list = explanation.text.substr(explanation.text.find("candidates for this call"));
+    for (const absl::string_view line : absl::StrSplit(list, '\n')) {
+      if (!absl::StartsWith(line, "  ") || absl::StartsWith(line, "  …")) continue;
+      if (!absl::EndsWith(line, "*")) ++named[std::string(line.substr(2, line.find_first_of(",:") - 2))];
+    }
+    std::set<std::string> algorithms;
+    for (const Alternative& other : explanation.alternatives) algorithms.insert(other.algorithm);
+    for (const auto& [algorithm, times] : named) EXPECT_EQ(times, 1) << algorithm << " in\n" << list;
+    EXPECT_THAT(named.size(), ::testing::AnyOf(algorithms.size(), algorithms.size() - 1));
+    left_out += explanation.alternatives.size() - algorithms.size();
+  }
+  EXPECT_GT(left_out, 0u) << "no call had more candidates than algorithms";
 }
 
 TEST(ExplainTest, PricesTheCallNotTheClass) {

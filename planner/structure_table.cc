@@ -49,6 +49,14 @@ bool MayPassOn(const Structure& structure, const SizeClass& size_class) {
   return n > 3 && n <= schedule::kPassingNodesMax && size_class.bytes_max < schedule::kMessageBytesMax;
 }
 
+// Returns whether they are the same tree, or the same symmetric schedule of one algorithm: costs of different sizes
+// often lead to the same one.
+bool IsLike(const Structure& a, const Structure& b) {
+  if (a.kind != b.kind || a.root_node != b.root_node) return false;
+  if (a.kind == schedule::PlanKind::kTree) return a.neighbors == b.neighbors;
+  return a.algorithm == b.algorithm && a.steps == b.steps;
+}
+
 }  // namespace
 
 StructureTable::StructureTable(const TeamCosts* costs, uint32_t first_node, bool all, bool ranks_in_order)
@@ -87,10 +95,10 @@ uint32_t StructureTable::FirstLike(uint32_t index) {
   for (uint32_t i = static_cast<uint32_t>(first_like_.size()); i <= index; ++i) {
     const Structure& structure = structures_[i];
     first_like_.push_back(i);
-    if (structure.kind != schedule::PlanKind::kTree) continue;
+    if (structure.kind == schedule::PlanKind::kCirculant) continue;
     auto& alike = by_hash_[absl::HashOf(structure.root_node.value(), structure.neighbors)];
     for (const uint32_t other : alike) {
-      if (structures_[other].root_node == structure.root_node && structures_[other].neighbors == structure.neighbors) {
+      if (IsLike(structures_[other], structure)) {
         first_like_[i] = other;
         break;
       }

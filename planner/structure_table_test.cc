@@ -118,6 +118,23 @@ TEST(StructureTableTest, PartsOfTheClusterExchangeWhereThereIsNoRoot) {
   }
 }
 
+TEST(StructureTableTest, AnExchangeThatCostsOfTwoSizesLeadToIsOneCandidate) {
+  Sites sites(13);
+  StructureTable& table = *sites.table;
+  // Calls that are cut into segments have structures made for the whole call and for a segment.
+  const auto which =
+      table.Candidates(Collective::kAllreduce, {schedule::kSegmentBytesUsual + 1, 4 * schedule::kSegmentBytesUsual});
+  ASSERT_TRUE(which.ok()) << which.status();
+  std::vector<decltype(Structure::steps)> found;
+  for (const uint32_t i : *which) {
+    const Structure& structure = table.structures()[i];
+    if (structure.algorithm != "hierarchical") continue;
+    EXPECT_EQ(std::count(found.begin(), found.end(), structure.steps), 0);
+    found.push_back(structure.steps);
+  }
+  EXPECT_FALSE(found.empty());
+}
+
 TEST(StructureTableTest, NamedKeepsTheNameAskedFor) {
   Sites sites(6);
   StructureTable& table = *sites.table;
