@@ -105,6 +105,7 @@ RowWork<v1::ListCollectivesReply> StatusLists::CollectiveRows(const v1::ListColl
   return [this, wanted = TeamId(request.team()), timeout = StatusTimeout(request.timeout_s()),
           selector](const auto& begin) -> absl::Status {
     RETURN_IF_ERROR(selector->status());
+    if (wanted != TeamId(0)) RETURN_IF_ERROR(coordinator_->view().FindTeam(wanted).status());
     const SelectsLayout selects = [wanted, selector](const schedule::TeamLayout& layout) {
       return (wanted == TeamId(0) || IsOf(layout, wanted)) && (*selector)->HasTeam(layout);
     };

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/testing/status_matchers.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/testing/fake_sessions.h"
 #include "rpc/status_report.h"
@@ -187,6 +188,14 @@ TEST_F(StatusListsTest, AmongManyTheNodesOfTeamsWithALongCallAreAsked) {
   ASSERT_EQ(reply.collectives_size(), 1);
   EXPECT_EQ(absl::StrJoin(reply.collectives(0).joined(), " "), "0");
   EXPECT_EQ(absl::StrJoin(reply.collectives(0).missing(), " "), "2");
+}
+
+TEST_F(StatusListsTest, CallsOfAnUnknownTeamAreAnError) {
+  v1::ListCollectivesRequest request;
+  request.set_team(4711);
+  StatusLists lists(coordinator.get(), /*private_data=*/false);
+  EXPECT_THAT(lists.CollectiveRows(request)([](const auto&) { ADD_FAILURE() << "the list has begun"; }),
+              testing::FailsWith(absl::StatusCode::kNotFound, "team 4711"));
 }
 
 TEST_F(StatusListsTest, ALongCallOfATeamOfManyNodesIsMadeOfTheirReports) {
