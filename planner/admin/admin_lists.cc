@@ -196,7 +196,7 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
     };
     std::set<std::string> nodes;
     if (measured) nodes = SomeNodesOf(selects);
-    measures_->Ask(nodes, list);
+    measures_->Ask(nodes, team, list);
     return absl::OkStatus();
   };
 }

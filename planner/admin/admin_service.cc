@@ -546,7 +546,8 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     ASSIGN_OR_RETURN(coordinator::PlanInfo info, coordinator_->view().FindPlan(PlanId(id)));
     std::set<std::string> nodes;
     if (measured) PlanMeasures::AddNodes(info.layout, &nodes);
-    measures_.Ask(nodes, [info, done, then = std::move(then)](const std::shared_ptr<const MeasuredCalls>& calls) {
+    const TeamId team = info.layout.id;
+    measures_.Ask(nodes, team, [info, done, then = std::move(then)](const std::shared_ptr<const MeasuredCalls>& calls) {
       if (done.is_open()) then({info, calls, calls->Of(info.layout, info.plan)});
     });
     return absl::OkStatus();

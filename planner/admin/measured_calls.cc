@@ -48,8 +48,19 @@ SizeClassKey KeyOf(const schedule::LatencyStatus& row) { return {row.collective,
 
 }  // namespace
 
-void MeasuredCalls::Add(const schedule::DaemonStatus& status) {
-  nodes_[status.node] = {status.latencies, status.clients, status.teams};
+void MeasuredCalls::Add(const schedule::DaemonStatus& status, bool tells_plans) {
+  NodeCalls& node = nodes_[status.node];
+  node = {status.latencies, status.clients, status.teams, std::nullopt};
+  if (!tells_plans) return;
+  node.by_plan.emplace();
+  for (const schedule::PlanCalls& made : status.plan_calls) (*node.by_plan)[made.plan] += made.calls;
+}
+
+std::optional<uint64_t> MeasuredCalls::CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                               const NodeCalls& node) const {
+  if (layout.id != asked_of_ || !node.by_plan.has_value()) return std::nullopt;
+  const auto calls = node.by_plan->find(plan.id);
+  return calls == node.by_plan->end() ? 0 : calls->second;
 }
 
 uint32_t MeasuredCalls::clients() const {
@@ -68,13 +79,21 @@ bool MeasuredCalls::Has(const schedule::TeamLayout& layout) const {
 std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const {
   const uint32_t ranks = layout.shape.size();
   std::map<SizeClassKey, uint64_t> counts;
-  std::vector<std::pair<const std::string*, const NodeCalls*>> nodes;
-  for (const schedule::TeamNode& node : layout.nodes) {
-    const auto found = nodes_.find(node.name);
-    if (found == nodes_.end()) continue;
-    nodes.emplace_back(&found->first, &found->second);
+  struct Answer {
+    const std::string* name;
+    const NodeCalls* node;
+    NodeIndex index;
+    uint64_t served = 0;  // ranks' calls that the plan could serve
+  };
+  std::vector<Answer> nodes;
+  for (uint32_t n = 0; n < layout.nodes.size(); ++n) {
+    const auto found = nodes_.find(layout.nodes[n].name);
+    if (found == nodes_.end() || CallsOf(layout, plan, found->second) == 0) continue;
+    nodes.push_back({&found->first, &found->second, NodeIndex(n)});
     for (const schedule::LatencyStatus& row : found->second.latencies) {
-      if (row.part == schedule::CallPart::kCall && Serves(plan, row, ranks)) counts[KeyOf(row)] += CountOf(row);
+      if (row.part != schedule::CallPart::kCall || !Serves(plan, row, ranks)) continue;
+      counts[KeyOf(row)] += CountOf(row);
+      nodes.back().served += CountOf(row);
     }
   }
   if (counts.empty()) return std::nullopt;
@@ -82,7 +101,7 @@ std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout
                               return a.second < b.second;
                             })->first;
   MeasuredCall slowest;
-  for (const auto& [name, node] : nodes) {
+  for (const auto& [name, node, index, served] : nodes) {
     MeasuredCall here{.node = *name, .clients = node->clients, .teams = node->teams};
     for (const schedule::LatencyStatus& row : node->latencies) {
       if (KeyOf(row) != most) continue;
@@ -97,7 +116,13 @@ std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout
       here.median_us = median_us;
       here.least_us = Microseconds(histogram.min());
     }
-    if (here.count > 0 && (slowest.count == 0 || here.median_us > slowest.median_us)) slowest = std::move(here);
+    if (here.count == 0 || (slowest.count > 0 && here.median_us <= slowest.median_us)) continue;
+    if (const auto calls = CallsOf(layout, plan, *node); calls.has_value()) {
+      const auto& of_rank = layout.shape.node_of_rank;
+      const auto own = *calls * static_cast<uint64_t>(std::count(of_rank.begin(), of_rank.end(), index));
+      here.others = served - std::min(served, own);  // own ones may be in flight
+    }
+    slowest = std::move(here);
   }
   return slowest.count > 0 ? std::optional(std::move(slowest)) : std::nullopt;
 }
@@ -120,7 +145,10 @@ std::string WhyOff(double predicted_us, const MeasuredCall& measured, const Surr
                                      measured.node, measured.least_us));
   }
   if (!around.links.empty()) causes.push_back(absl::StrCat("links not measured (figures=", around.links, ")"));
-  if (measured.teams > 1) {
+  if (measured.others.has_value() && *measured.others > 0) {
+    causes.push_back(absl::StrCat("calls of other teams or plans measured with them (node=", measured.node,
+                                  ", others=", *measured.others, ")"));
+  } else if (!measured.others.has_value() && measured.teams > 1) {
     causes.push_back(absl::StrCat("calls of several teams measured together (node=", measured.node,
                                   ", teams=", measured.teams, ")"));
   }

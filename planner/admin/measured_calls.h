@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "planner/coordinator/interfaces/plan_maker.h"
 #include "protocol/control.h"
 #include "schedule/plan.h"
@@ -28,17 +29,22 @@ struct MeasuredCall {
   double apart_us = 0;  // median time between the first and the last rank of the node
   // The node's processes that use Copse, and the teams that it has ranks of.
   uint32_t clients = 0, teams = 0;
+  std::optional<uint64_t> others;  // ranks' calls there that the plan could serve and did not; nullopt: not known
 };
 
 // MeasuredCalls gathers the answers of daemons. Thread-compatible.
 class MeasuredCalls {
  public:
-  // `status` has latencies.
-  void Add(const schedule::DaemonStatus& status);
+  // `asked_of`: the team whose calls by each plan the daemons were asked for; 0: none.
+  explicit MeasuredCalls(TeamId asked_of = TeamId(0)) : asked_of_(asked_of) {}
+
+  // `status` has latencies, and, if `tells_plans`, the calls by each plan of that team.
+  void Add(const schedule::DaemonStatus& status, bool tells_plans);
   // Returns whether a node of the team has measured any calls.
   bool Has(const schedule::TeamLayout& layout) const;
   // Returns what calls took at the node of the team where they took longest, of the size class with the most calls of
-  // those that `plan` of the team serves; nullopt: there were none.
+  // those that `plan` of the team serves; nullopt: there were none. Nodes that tell that no call of the team has used
+  // the plan do not count.
   std::optional<MeasuredCall> Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const;
   // Returns the processes of all nodes that have answered.
   uint32_t clients() const;
@@ -47,7 +53,13 @@ class MeasuredCalls {
   struct NodeCalls {
     std::vector<schedule::LatencyStatus> latencies;
     uint32_t clients = 0, teams = 0;
+    std::optional<std::map<PlanId, uint64_t>> by_plan;  // of `asked_of_`; nullopt: the daemon does not tell
   };
+  // Returns how many calls of the team have used the plan at the node; nullopt: not known.
+  std::optional<uint64_t> CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                  const NodeCalls& node) const;
+
+  const TeamId asked_of_;
   std::map<std::string, NodeCalls> nodes_;
 };
 

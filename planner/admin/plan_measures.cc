@@ -26,13 +26,17 @@ void PlanMeasures::AddNodes(const schedule::TeamLayout& layout, std::set<std::st
   for (size_t i = 0; i < asked; ++i) nodes->insert(layout.nodes[asked == 1 ? 0 : i * (count - 1) / (asked - 1)].name);
 }
 
-void PlanMeasures::Ask(const std::set<std::string>& nodes, Done done) const {
-  const auto calls = std::make_shared<MeasuredCalls>();
+void PlanMeasures::Ask(const std::set<std::string>& nodes, TeamId team, Done done) const {
+  const auto calls = std::make_shared<MeasuredCalls>(team);
   if (nodes.empty()) return done(calls);
   coordinator_->queries().QueryStatusOfEach(
-      {nodes.begin(), nodes.end()}, kAskTimeout, [calls](const schedule::DaemonStatus& status) { calls->Add(status); },
+      {nodes.begin(), nodes.end()}, kAskTimeout,
+      [this, calls](const schedule::DaemonStatus& status) {
+        const auto node = coordinator_->view().FindNode(status.node);
+        calls->Add(status, node.ok() && node->announcement->features.contains(schedule::Feature::kPlanCalls));
+      },
       [calls, done = std::move(done)](const std::vector<std::string>& /*silent*/) { done(calls); },
-      /*latencies=*/true);
+      /*latencies=*/true, team);
 }
 
 bool PlanMeasures::IsPricedAtOnce(const schedule::TeamLayout& layout) {

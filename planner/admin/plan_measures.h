@@ -31,9 +31,10 @@ class PlanMeasures {
 
   // Adds the nodes to ask of the team.
   static void AddNodes(const schedule::TeamLayout& layout, std::set<std::string>* nodes);
-  // Asks the nodes, none if there are none. `done` is called once, maybe before this returns.
+  // Asks the nodes, none if there are none, also for the calls by each plan of the team, if it is not 0. `done` is
+  // called once, maybe before this returns.
   using Done = std::function<void(std::shared_ptr<const MeasuredCalls>)>;
-  void Ask(const std::set<std::string>& nodes, Done done) const;
+  void Ask(const std::set<std::string>& nodes, TeamId team, Done done) const;
 
   // Returns whether calls of the team's plans are priced so fast that the planner's thread may do it for a list.
   static bool IsPricedAtOnce(const schedule::TeamLayout& layout);

@@ -52,7 +52,7 @@ class AdminListsTest : public ::testing::Test {
   void AddNode(uint32_t uid, const std::string& job) {
     const size_t i = daemons_.size();
     daemons_.push_back(std::make_unique<PlayedDaemon>(life_));
-    daemons_[i]->Register(absl::StrCat("n", i));
+    daemons_[i]->Register(absl::StrCat("n", i), {}, {schedule::Feature::kPlanCalls});
     schedule::JoinTeam join = Alone(i + 1, absl::StrCat("team", i));
     join.identity.uid = uid;
     join.identity.job = job;
@@ -245,17 +245,24 @@ TEST_F(AdminListsTest, PlansHaveWhatTheirCallsTookIfThatIsAskedFor) {
   for (const v1::PlanRow& plan : plain->plans()) EXPECT_FALSE(plan.has_measured());
   list.set_measured(true);
   list.set_without_edges(true);
-  const auto answer = [this] {
+  TeamId asked_of(0);
+  std::vector<schedule::PlanCalls> made;
+  const auto answer = [&] {
     const auto query = daemons_[1]->Await<schedule::StatusQuery>();
     EXPECT_TRUE(query.latencies);
-    daemons_[1]->Send(schedule::StatusReply{.query = query.query, .status = SlowBroadcasts()});
+    asked_of = query.calls_of;
+    schedule::DaemonStatus status = SlowBroadcasts();
+    status.plan_calls = made;
+    daemons_[1]->Send(schedule::StatusReply{.query = query.query, .status = status});
   };
   std::thread answers(answer);
   const auto measured = Collect(life_, &Stub::StreamPlans, list);
   answers.join();
   ASSERT_TRUE(measured.ok()) << measured.status();
-  uint64_t id = 0;
+  EXPECT_EQ(asked_of, TeamId(0)) << "several teams were listed";
+  uint64_t id = 0, team = 0;
   for (const v1::PlanRow& plan : measured->plans()) {
+    team = plan.team();
     EXPECT_EQ(plan.has_measured(), plan.collective() == "bcast" && plan.bytes_min() <= 64 && 64 <= plan.bytes_max());
     if (!plan.has_measured()) continue;
     id = plan.id();
@@ -266,6 +273,18 @@ TEST_F(AdminListsTest, PlansHaveWhatTheirCallsTookIfThatIsAskedFor) {
     EXPECT_NE(plan.measured().why().find("figures=defaults"), std::string::npos) << plan.measured().why();
   }
   ASSERT_NE(id, 0u);
+  // Of one team, the calls by each plan are known.
+  list.set_team(team);
+  for (const bool is_used : {false, true}) {
+    made.clear();
+    if (is_used) made = {{PlanId(id), 10}};
+    std::thread answers_for_team(answer);
+    const auto of_team = Collect(life_, &Stub::StreamPlans, list);
+    answers_for_team.join();
+    ASSERT_TRUE(of_team.ok()) << of_team.status();
+    EXPECT_EQ(asked_of, TeamId(team));
+    for (const v1::PlanRow& plan : of_team->plans()) EXPECT_EQ(plan.has_measured(), is_used && plan.id() == id);
+  }
   v1::ExplainPlanRequest explain;
   explain.set_id(id);
   explain.set_measured(true);
