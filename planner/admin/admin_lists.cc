@@ -195,18 +195,22 @@ RowWork<v1::ListPlansReply> AdminLists::PlanRows(const v1::ListPlansRequest& req
       begin([this, listing](v1::ListPlansReply* reply) { return AddPlanRow(listing.get(), reply); });
     };
     std::set<std::string> nodes;
-    if (measured) nodes = SomeNodesOf(selects);
-    measures_->Ask(nodes, team, list);
+    std::vector<TeamId> teams;  // the one that is asked for, with its derived teams
+    if (measured) nodes = SomeNodesOf(selects, team == TeamId(0) ? nullptr : &teams);
+    measures_->Ask(nodes, std::move(teams), list);
     return absl::OkStatus();
   };
 }
 
-std::set<std::string> AdminLists::SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects) const {
+std::set<std::string> AdminLists::SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects,
+                                              std::vector<TeamId>* teams) const {
   std::set<std::string> nodes;
   TeamId last(0);
   while (const auto info = coordinator_->view().IdentifiedTeamAfter(last)) {
     last = info->layout.id;
-    if (selects(info->layout)) PlanMeasures::AddNodes(info->layout, &nodes);
+    if (!selects(info->layout)) continue;
+    PlanMeasures::AddNodes(info->layout, &nodes);
+    if (teams != nullptr) teams->push_back(last);
     if (nodes.size() + PlanMeasures::kAskedOfTeamMax > kMeasuredNodesMax) break;
   }
   return nodes;

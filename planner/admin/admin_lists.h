@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "planner/admin/plan_measures.h"
 #include "planner/admin/planner_instruments.h"
@@ -55,8 +56,10 @@ class AdminLists {
   // Adds what calls of the plan took, and the prediction of a call of that size, if that is wanted in addition.
   void FillMeasured(const schedule::TeamLayout& layout, const schedule::Plan& plan, const MeasuredCalls& calls,
                     bool is_priced, v1::PlanRow* row) const;
-  // Returns some nodes of each team that is selected, kMeasuredNodesMax at most.
-  std::set<std::string> SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects) const;
+  // Returns some nodes of each team that is selected, kMeasuredNodesMax at most. Adds these teams to `*teams` if that
+  // is not null.
+  std::set<std::string> SomeNodesOf(const std::function<bool(const schedule::TeamLayout&)>& selects,
+                                    std::vector<TeamId>* teams) const;
   bool Hides(const rpc::Principal& who, const schedule::TeamLayout& layout) const;
 
   coordinator::Coordinator* const coordinator_;

@@ -547,9 +547,10 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     std::set<std::string> nodes;
     if (measured) PlanMeasures::AddNodes(info.layout, &nodes);
     const TeamId team = info.layout.id;
-    measures_.Ask(nodes, team, [info, done, then = std::move(then)](const std::shared_ptr<const MeasuredCalls>& calls) {
-      if (done.is_open()) then({info, calls, calls->Of(info.layout, info.plan)});
-    });
+    measures_.Ask(nodes, {team},
+                  [info, done, then = std::move(then)](const std::shared_ptr<const MeasuredCalls>& calls) {
+                    if (done.is_open()) then({info, calls, calls->Of(info.layout, info.plan)});
+                  });
     return absl::OkStatus();
   }
 

@@ -48,19 +48,24 @@ SizeClassKey KeyOf(const schedule::LatencyStatus& row) { return {row.collective,
 
 }  // namespace
 
-void MeasuredCalls::Add(const schedule::DaemonStatus& status, bool tells_plans) {
+void MeasuredCalls::Add(const schedule::DaemonStatus& status) {
   NodeCalls& node = nodes_[status.node];
-  node = {status.latencies, status.clients, status.teams, std::nullopt};
-  if (!tells_plans) return;
-  node.by_plan.emplace();
-  for (const schedule::PlanCalls& made : status.plan_calls) (*node.by_plan)[made.plan] += made.calls;
+  node.latencies = status.latencies;
+  node.clients = status.clients;
+  node.teams = status.teams;
+}
+
+void MeasuredCalls::AddPlanCalls(TeamId team, const schedule::DaemonStatus& status) {
+  std::map<PlanId, uint64_t>& by_plan = nodes_[status.node].by_plan[team];
+  for (const schedule::PlanCalls& made : status.plan_calls) by_plan[made.plan] += made.calls;
 }
 
 std::optional<uint64_t> MeasuredCalls::CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
-                                               const NodeCalls& node) const {
-  if (layout.id != asked_of_ || !node.by_plan.has_value()) return std::nullopt;
-  const auto calls = node.by_plan->find(plan.id);
-  return calls == node.by_plan->end() ? 0 : calls->second;
+                                               const NodeCalls& node) {
+  const auto team = node.by_plan.find(layout.id);
+  if (team == node.by_plan.end()) return std::nullopt;
+  const auto calls = team->second.find(plan.id);
+  return calls == team->second.end() ? 0 : calls->second;
 }
 
 uint32_t MeasuredCalls::clients() const {

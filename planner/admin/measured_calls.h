@@ -35,11 +35,10 @@ struct MeasuredCall {
 // MeasuredCalls gathers the answers of daemons. Thread-compatible.
 class MeasuredCalls {
  public:
-  // `asked_of`: the team whose calls by each plan the daemons were asked for; 0: none.
-  explicit MeasuredCalls(TeamId asked_of = TeamId(0)) : asked_of_(asked_of) {}
-
-  // `status` has latencies, and, if `tells_plans`, the calls by each plan of that team.
-  void Add(const schedule::DaemonStatus& status, bool tells_plans);
+  // `status` has latencies.
+  void Add(const schedule::DaemonStatus& status);
+  // `status` has the calls by each plan of the team.
+  void AddPlanCalls(TeamId team, const schedule::DaemonStatus& status);
   // Returns whether a node of the team has measured any calls.
   bool Has(const schedule::TeamLayout& layout) const;
   // Returns what calls took at the node of the team where they took longest, of the size class with the most calls of
@@ -53,13 +52,12 @@ class MeasuredCalls {
   struct NodeCalls {
     std::vector<schedule::LatencyStatus> latencies;
     uint32_t clients = 0, teams = 0;
-    std::optional<std::map<PlanId, uint64_t>> by_plan;  // of `asked_of_`; nullopt: the daemon does not tell
+    std::map<TeamId, std::map<PlanId, uint64_t>> by_plan;  // of the teams of which the daemon has told
   };
   // Returns how many calls of the team have used the plan at the node; nullopt: not known.
-  std::optional<uint64_t> CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
-                                  const NodeCalls& node) const;
+  static std::optional<uint64_t> CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+                                         const NodeCalls& node);
 
-  const TeamId asked_of_;
   std::map<std::string, NodeCalls> nodes_;
 };
 

@@ -42,8 +42,8 @@ schedule::TeamLayout Layout() {
 MeasuredCalls Two(const std::vector<schedule::LatencyStatus>& at_n0,
                   const std::vector<schedule::LatencyStatus>& at_n1) {
   MeasuredCalls calls;
-  calls.Add({.node = "n0", .clients = 2, .teams = 1, .latencies = at_n0}, /*tells_plans=*/false);
-  calls.Add({.node = "n1", .clients = 2, .teams = 3, .latencies = at_n1}, /*tells_plans=*/false);
+  calls.Add({.node = "n0", .clients = 2, .teams = 1, .latencies = at_n0});
+  calls.Add({.node = "n1", .clients = 2, .teams = 3, .latencies = at_n1});
   return calls;
 }
 
@@ -71,37 +71,37 @@ TEST(MeasuredCallsTest, TheSizeThatRanMostCounts) {
 
 TEST(MeasuredCallsTest, CallsOfOtherPlansAndOtherNodesDoNot) {
   MeasuredCalls calls = Two({Call(Collective::kBcast, 8, 1000)}, {});
-  calls.Add({.node = "n2", .latencies = {Call(Collective::kReduce, 8, 1000)}}, /*tells_plans=*/false);
+  calls.Add({.node = "n2", .latencies = {Call(Collective::kReduce, 8, 1000)}});
   EXPECT_TRUE(calls.Of(Layout(), PlanFor(Collective::kBcast, 0, 8)).has_value());
   EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kBcast, 0, 7)).has_value());
   EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kBcast, 9, 100)).has_value());
   EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kReduce, 0, 100)).has_value());
 }
 
-// Histograms are of all teams, but how many calls a team has made by each plan is told of the one that is asked for.
+// Histograms are of all teams, but how many calls a team has made by each plan is told of teams that are asked for.
 TEST(MeasuredCallsTest, APlanThatNoCallOfTheTeamHasUsedWasNotMeasured) {
   schedule::TeamLayout layout = Layout();
   layout.id = TeamId(7);
   schedule::Plan plan = PlanFor(Collective::kBcast, 0, 100);
   plan.id = PlanId(70);
-  const auto measured = [&](TeamId asked_of, uint64_t calls_of_plan, bool tells_plans) {
-    MeasuredCalls calls(asked_of);
+  const auto measured = [&](TeamId asked_of, std::vector<schedule::PlanCalls> calls_by_plan) {
+    MeasuredCalls calls;
     schedule::DaemonStatus status{.node = "n1", .teams = 2};
+    status.plan_calls = std::move(calls_by_plan);
+    calls.AddPlanCalls(asked_of, status);  // answers come in any order
     status.latencies = {Call(Collective::kBcast, 8, 1000, 6), Call(Collective::kBcast, 16, 1000, 4)};
-    if (calls_of_plan > 0) status.plan_calls = {{PlanId(70), calls_of_plan}};
-    calls.Add(status, tells_plans);
+    calls.Add(status);
     return calls.Of(layout, plan);
   };
-  EXPECT_FALSE(measured(TeamId(7), 0, true).has_value());
-  ASSERT_TRUE(measured(TeamId(7), 2, true).has_value());
-  EXPECT_EQ(measured(TeamId(7), 2, true)->others, 10u - 2 * 2) << "two ranks are on the node";
-  EXPECT_EQ(measured(TeamId(7), 5, true)->others, 0u);
-  EXPECT_EQ(measured(TeamId(7), 6, true)->others, 0u) << "one is in flight";
-  // Nothing is told by an earlier daemon, nor of another team.
-  ASSERT_TRUE(measured(TeamId(7), 0, false).has_value());
-  EXPECT_EQ(measured(TeamId(7), 0, false)->others, std::nullopt);
-  ASSERT_TRUE(measured(TeamId(8), 0, true).has_value());
-  EXPECT_EQ(measured(TeamId(8), 0, true)->others, std::nullopt);
+  EXPECT_FALSE(measured(TeamId(7), {}).has_value());
+  EXPECT_FALSE(measured(TeamId(7), {{PlanId(71), 5}}).has_value());
+  ASSERT_TRUE(measured(TeamId(7), {{PlanId(70), 2}}).has_value());
+  EXPECT_EQ(measured(TeamId(7), {{PlanId(70), 2}})->others, 10u - 2 * 2) << "two ranks are on the node";
+  EXPECT_EQ(measured(TeamId(7), {{PlanId(70), 5}})->others, 0u);
+  EXPECT_EQ(measured(TeamId(7), {{PlanId(70), 6}})->others, 0u) << "one is in flight";
+  // Nothing is known of another team than the one that was asked for, nor by daemons that do not tell.
+  ASSERT_TRUE(measured(TeamId(8), {}).has_value());
+  EXPECT_EQ(measured(TeamId(8), {})->others, std::nullopt);
 }
 
 // Plans of blocks are selected by the length of one block; counts of an allgatherv are of all blocks together.

@@ -26,17 +26,29 @@ void PlanMeasures::AddNodes(const schedule::TeamLayout& layout, std::set<std::st
   for (size_t i = 0; i < asked; ++i) nodes->insert(layout.nodes[asked == 1 ? 0 : i * (count - 1) / (asked - 1)].name);
 }
 
-void PlanMeasures::Ask(const std::set<std::string>& nodes, TeamId team, Done done) const {
-  const auto calls = std::make_shared<MeasuredCalls>(team);
+void PlanMeasures::Ask(const std::set<std::string>& nodes, std::vector<TeamId> teams, Done done) const {
+  const auto calls = std::make_shared<MeasuredCalls>();
   if (nodes.empty()) return done(calls);
-  coordinator_->queries().QueryStatusOfEach(
-      {nodes.begin(), nodes.end()}, kAskTimeout,
-      [this, calls](const schedule::DaemonStatus& status) {
-        const auto node = coordinator_->view().FindNode(status.node);
-        calls->Add(status, node.ok() && node->announcement->features.contains(schedule::Feature::kPlanCalls));
-      },
-      [calls, done = std::move(done)](const std::vector<std::string>& /*silent*/) { done(calls); },
-      /*latencies=*/true, team);
+  if (teams.empty()) teams.push_back(TeamId(0));
+  const auto left = std::make_shared<size_t>(teams.size());
+  const auto on_silent = [calls, left, done = std::move(done)](const std::vector<std::string>& /*silent*/) {
+    if (--*left == 0) done(calls);
+  };
+  for (const TeamId team : teams) {
+    const bool is_first = team == teams.front();
+    coordinator_->queries().QueryStatusOfEach(
+        {nodes.begin(), nodes.end()}, kAskTimeout,
+        [this, calls, team, is_first](const schedule::DaemonStatus& status) {
+          if (is_first) calls->Add(status);
+          if (team != TeamId(0) && TellsPlanCalls(status.node)) calls->AddPlanCalls(team, status);
+        },
+        on_silent, /*latencies=*/is_first, team);
+  }
+}
+
+bool PlanMeasures::TellsPlanCalls(const std::string& node) const {
+  const auto info = coordinator_->view().FindNode(node);
+  return info.ok() && info->announcement->features.contains(schedule::Feature::kPlanCalls);
 }
 
 bool PlanMeasures::IsPricedAtOnce(const schedule::TeamLayout& layout) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "planner/admin/measured_calls.h"
 #include "planner/admin/topology_history.h"
@@ -31,10 +32,10 @@ class PlanMeasures {
 
   // Adds the nodes to ask of the team.
   static void AddNodes(const schedule::TeamLayout& layout, std::set<std::string>* nodes);
-  // Asks the nodes, none if there are none, also for the calls by each plan of the team, if it is not 0. `done` is
-  // called once, maybe before this returns.
+  // Asks the nodes, none if there are none, also for the calls by each plan of the teams, in messages of their own
+  // beyond the first one. `done` is called once, maybe before this returns.
   using Done = std::function<void(std::shared_ptr<const MeasuredCalls>)>;
-  void Ask(const std::set<std::string>& nodes, TeamId team, Done done) const;
+  void Ask(const std::set<std::string>& nodes, std::vector<TeamId> teams, Done done) const;
 
   // Returns whether calls of the team's plans are priced so fast that the planner's thread may do it for a list.
   static bool IsPricedAtOnce(const schedule::TeamLayout& layout);
@@ -42,6 +43,7 @@ class PlanMeasures {
   void Fill(const MeasuredCalls& calls, const MeasuredCall& call, v1::PlanRow* row) const;
 
  private:
+  bool TellsPlanCalls(const std::string& node) const;
   Surroundings SurroundingsOf(const MeasuredCalls& calls, const MeasuredCall& call) const;
 
   coordinator::Coordinator* const coordinator_;
