@@ -148,6 +148,28 @@ TEST_F(SimSubTeamsTest, DuplicatesHaveDuplicates) {
   EXPECT_EQ(FormedByDaemons(), 2 * kNodes);
 }
 
+// The root of a split was never the root of a team before the planner went away.
+TEST_F(SimSubTeamsTest, SplitsHaveSubTeamsWithoutAPlanner) {
+  Start();
+  Launch([](uint32_t rank) {
+    Script script = {PauseStep(absl::Seconds(20)), SubTeamStep(1, {4, 5, 6, 7})};
+    if (rank >= 4) {
+      for (const auto& [team, members] : std::map<uint32_t, std::vector<uint32_t>>{{2, {0, 1, 2, 3}}, {3, {3, 1}}}) {
+        script.push_back(SubTeamStep(team, members));
+        script.back().parent = 1;
+        if (team == 2 || rank % 2 == 1) script.push_back(CallStep(team, kSum, team));
+      }
+    }
+    script.push_back(CallStep(0, kSum, 2));
+    return script;
+  });
+  AwaitParent();
+  cluster_->KillPlanner();
+  ExpectSuccess();
+  EXPECT_EQ(FormedByDaemons(), 3u * 2);
+  EXPECT_EQ(Count("daemon.sub_teams.by_planner"), 0u);
+}
+
 TEST_F(SimSubTeamsTest, SplitOfAKnownShapeIsFormedWithoutAPlanner) {
   Start();
   Launch([](uint32_t rank) {

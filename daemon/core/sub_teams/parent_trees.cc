@@ -55,11 +55,6 @@ bool ParentTrees::IsRoot(TeamId team) const {
   return it != parents_.end() && !it->second.place.up.has_value();
 }
 
-bool ParentTrees::IsRootOfAny() const {
-  return std::any_of(parents_.begin(), parents_.end(),
-                     [](const auto& entry) { return !entry.second.place.up.has_value(); });
-}
-
 const schedule::TeamLayout* ParentTrees::LayoutOf(TeamId team) const {
   const auto it = parents_.find(team);
   if (it == parents_.end()) return nullptr;

@@ -46,13 +46,13 @@ class ParentTrees {
   // Forgets the parents that were left `timeout` ago.
   void DropLeft(absl::Duration timeout);
 
+  bool empty() const { return parents_.empty(); }
   bool contains(TeamId team) const { return parents_.contains(team); }
   const Parent& at(TeamId team) const { return parents_.at(team); }
   // Returns whether ranks here are in the team.
   bool HasRanks(TeamId team) const;
   // Returns whether this node is the root of the team's tree; false if the team is not known here.
   bool IsRoot(TeamId team) const;
-  bool IsRootOfAny() const;
   // Returns null if the team is not known here.
   const schedule::TeamLayout* LayoutOf(TeamId team) const;
   // Returns the daemon's node in the team, which is known here; nothing if it has none.

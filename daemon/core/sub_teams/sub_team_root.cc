@@ -73,7 +73,7 @@ std::optional<TeamId> SubTeamRoot::TakeId() {
 
 void SubTeamRoot::RequestIds() {
   if (!ids_.WantsMore() || !planner_->Has(schedule::Feature::kSubTeams)) return;
-  if (!parents_->IsRootOfAny()) return;
+  if (parents_->empty()) return;
   ids_.Requested();
   planner_->Send(schedule::TeamIdsRequest{});
 }

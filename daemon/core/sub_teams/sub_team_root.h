@@ -22,8 +22,8 @@
 namespace copse::daemon {
 
 // A SubTeamRoot does what only the roots of parents do: it adds up the joins of all nodes, and gives a sub-team whose
-// ranks have all joined its id. Ids are the planner's, requested in blocks while this node is the root of a parent. One
-// is promised to the next duplicate of a parent, so that the nodes can prepare it with their joins. Thread-compatible.
+// ranks have all joined its id. Ids are the planner's, requested in blocks while there is a parent. One is
+// promised to the next duplicate of a parent, so that the nodes can prepare it with their joins. Thread-compatible.
 class SubTeamRoot {
  public:
   // All must outlive this object.
@@ -47,7 +47,7 @@ class SubTeamRoot {
   TeamId Promise(TeamId parent);
 
   // --- Ids ---
-  // Requests ids if few are left, and a parent needs them.
+  // Requests ids if few are left, and there is a parent: this node may be the root of its sub-teams.
   void RequestIds();
   // The planner has accepted the daemon. Promises of another cluster's ids are void.
   void OnRegistered(const schedule::Registered& registered);

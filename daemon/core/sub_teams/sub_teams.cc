@@ -19,7 +19,7 @@ using schedule::FailureReport;
 
 void SubTeams::AddParent(const Team& team, const TreePlace& tree) {
   parents_.Add(team, tree);
-  root_.RequestIds();
+  if (parents_.IsRoot(team.id())) root_.RequestIds();  // the others need none before the first sub-team: Tick does it
 }
 
 void SubTeams::ParentBroken(TeamId team, const FailureReport& why) {
@@ -367,6 +367,7 @@ void SubTeams::ReportFormed(TeamId team) {
 // --- Time, and what others see ---
 
 void SubTeams::Tick() {
+  root_.RequestIds();
   reports_.Send();
   for (const Key& key : table_.Keys()) Tick(key);
   parents_.DropLeft(parts_->options->formation_timeout);

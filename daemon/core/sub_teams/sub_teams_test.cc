@@ -579,6 +579,11 @@ TEST_F(SubTeamsBelowTest, NodesThatTheRootNamesWronglyAreRefused) {
   EXPECT_EQ(core_.Status().teams, 2u);
 }
 
+TEST_F(SubTeamsBelowTest, IdsAreRequestedForTeamsOfWhichItMayBeTheRoot) {
+  Tick();
+  Take<schedule::TeamIdsRequest>();
+}
+
 TEST_F(SubTeamsTest, ParentThatBreaksFailsTheJoins) {
   FormParent();
   Gather();
