@@ -564,6 +564,30 @@ TEST_F(FormationsTest, AFailureIsNotToldWhenNobodyCanWaitForItAnyMore) {
   EXPECT_TRUE(sent_.empty());
 }
 
+TEST_F(FormationsTest, ARequestThatHasFailedEndsWithItsProcess) {
+  core_.OnPlannerDown();
+  Create();
+  RunFor(absl::Seconds(6));
+  EXPECT_EQ(refused().cause, FailureCause::kNoPlanner);
+  core_.Detach(processes_[0].id, /*died=*/false, "it has ended");
+  core_.OnPlannerUp();
+  sent_.clear();
+  Registered();
+  EXPECT_TRUE(sent_.empty());
+}
+
+// The planner would form it, only to be told of the failure next.
+TEST_F(FormationsTest, AFailureIsNotToldWhereThereAreNoOtherMembers) {
+  core_.OnPlannerDown();
+  Create({.request = 1, .name = "alone", .rank = Rank(0), .size = 1});
+  RunFor(absl::Seconds(6));
+  EXPECT_EQ(refused().cause, FailureCause::kNoPlanner);
+  core_.OnPlannerUp();
+  sent_.clear();
+  Registered();
+  EXPECT_TRUE(sent_.empty());
+}
+
 TEST_F(DaemonCoreTest, ATeamOfABrokenParentIsRefusedWithTheParentsReason) {
   FormTeam();
   core_.OnPlannerMessage(schedule::BreakTeam{.team = kTeam, .why = {Failure::kCanceled, "by=admin"}});

@@ -78,6 +78,7 @@ void Formations::Cancel(ClientId client, uint64_t request, const std::string& wh
 }
 
 void Formations::CancelAll(ClientId client, const std::string& how) {
+  std::erase_if(given_up_, [client](const Join& join) { return join.client == client; });
   const std::string& node = parts_->options->node.name;
   std::vector<uint64_t> requests;
   for (const auto& [request, join] : joins_) {
@@ -147,7 +148,7 @@ void Formations::PassToPlanner(uint64_t request) {
   const auto it = joins_.find(request);
   if (it == joins_.end()) return;
   it->second.is_with_daemons = false;
-  if (LacksPlanner()) return GiveUp(std::move(joins_.extract(it).mapped()));
+  it->second.passed = parts_->clock->Now();
   if (parts_->planner->registered()) SendJoinOf(request, it->second);
 }
 
@@ -157,6 +158,7 @@ void Formations::GiveUp(Join join) {
   FailureReport why = parts_->planner->MissingReport(parts_->options->node.name);
   why.text = absl::StrCat("team ", DescribeTeam(join.identity), ": ", why.text);
   Fail(join, why);
+  if (join.request.size == 1) return;  // no other member waits
   if (given_up_.size() >= parts_->options->teams_max) given_up_.erase(given_up_.begin());
   given_up_.push_back(std::move(join));
 }
@@ -164,10 +166,12 @@ void Formations::GiveUp(Join join) {
 void Formations::FailWithoutPlanner() {
   if (joins_.empty() || !LacksPlanner()) return;
   const std::set<uint64_t> prepared = PreparedJoins();
+  const absl::Time passed_until = parts_->clock->Now() - parts_->options->planner_patience;
   for (auto it = joins_.begin(); it != joins_.end();) {
     const auto current = it++;
-    if (!prepared.contains(current->first) && !current->second.is_with_daemons)
-      GiveUp(std::move(joins_.extract(current).mapped()));
+    const Join& join = current->second;
+    if (prepared.contains(current->first) || join.is_with_daemons || join.passed > passed_until) continue;
+    GiveUp(std::move(joins_.extract(current).mapped()));
   }
 }
 

@@ -81,7 +81,8 @@ class Formations {
   // The planner has accepted this daemon: sends the joins that no prepared team answers again, and refuses those given
   // up meanwhile, for which members on other nodes may still wait.
   void OnRegistered();
-  // Fails the joins that no prepared team answers, if the planner has been away for CoreOptions::planner_patience.
+  // Fails the joins that no prepared team answers and that have waited for it, if the planner has been away for
+  // CoreOptions::planner_patience.
   void FailWithoutPlanner();
   bool empty() const { return joins_.empty(); }
 
@@ -101,7 +102,8 @@ class Formations {
   std::optional<Rank> Committed(Team* team);
   // The planner has refused a client's join. Does nothing if the join is gone.
   void FailJoin(uint64_t request, const schedule::FailureReport& why);
-  // The planner forms the team of this join, which SubTeamJoins has had. Does nothing if the join is gone.
+  // The planner forms the team of this join, which SubTeamJoins has had. Does nothing if the join is gone. The daemon
+  // that has decided so may have found the planner sooner than this one: the join waits CoreOptions::planner_patience.
   void PassToPlanner(uint64_t request);
   // Sends the joins again that still wait, since the planner has dropped them.
   void SendAgain(const std::set<uint64_t>& requests);
@@ -123,7 +125,8 @@ class Formations {
     TeamRequest request;
     schedule::TeamIdentity identity;
     TeamId parent{0};
-    bool is_with_daemons = false;  // SubTeamJoins has it, and not the planner
+    bool is_with_daemons = false;              // SubTeamJoins has it, and not the planner
+    absl::Time passed = absl::InfinitePast();  // when SubTeamJoins passed it to the planner
     absl::Time given_up;
     Account::Holding held;  // counts as a team; none once it is given up
   };
@@ -149,7 +152,8 @@ class Formations {
   SubTeamJoins* const sub_teams_;
   std::map<uint64_t, Join> joins_;                                    // by request number
   std::map<TeamId, std::vector<std::pair<uint64_t, Rank>>> forming_;  // joins by the prepared team that answers them
-  // These joins failed for lack of a planner. It is informed when it is back, for the members on other nodes.
+  // These joins of attached clients failed for lack of a planner. It is informed when it is back, for the members on
+  // other nodes.
   std::vector<Join> given_up_;
   uint64_t next_join_ = 1;
   uint32_t next_handle_ = 1;

@@ -91,8 +91,8 @@ class MpiTest : public ::testing::TestWithParam<Param> {
     return sockets;
   }
   std::string FilePath(const std::string& name) { return absl::StrCat(cluster_.folder(), "/", name); }
-  std::string MakePipe() {
-    const std::string pipe = FilePath("pipe");
+  std::string MakePipe(const std::string& name = "pipe") {
+    const std::string pipe = FilePath(name);
     EXPECT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     return pipe;
   }

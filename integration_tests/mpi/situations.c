@@ -24,11 +24,15 @@ enum {
   LONG_DATA = 1 << 20,
   SUM_CALLS = 16400,
   DUPS = 4,
-  CALLS_ON_DUP = 70
+  CALLS_ON_DUP = 70,
+  SPLIT_RANKS_MAX = 16,
+  STORM = 100,
+  CALM = 30
 };
 
 static double long_sum[LONG_SUM];
-static const char* pipe_name = "";
+static char* no_pipe = "";
+static char** pipe_name = &no_pipe; /* of those that are not done with, the first */
 
 /* A message that was started before a collective has to arrive while its sender waits in it. */
 static void pending_send(void) {
@@ -92,7 +96,7 @@ static void leave_together(void) {
     for (int peer = 1; peer < size - 1; ++peer) {
       MPI_Recv(&other, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    FILE* pipe = fopen(pipe_name, "w");
+    FILE* pipe = fopen(*pipe_name, "w");
     EXPECT(pipe != NULL && fputs("all survive\n", pipe) >= 0 && fclose(pipe) == 0);
     for (int peer = 1; peer < size - 1; ++peer) MPI_Send(&rank, 1, MPI_INT, peer, 0, MPI_COMM_WORLD);
   } else {
@@ -205,7 +209,7 @@ static void long_blocks(void) {
 }
 
 static void say_going(void) {
-  FILE* pipe = fopen(pipe_name, "w");
+  FILE* pipe = fopen(*pipe_name, "w");
   EXPECT(pipe != NULL && fputs("going\n", pipe) >= 0 && fclose(pipe) == 0);
 }
 
@@ -436,9 +440,10 @@ static void calls_on_dups(void) {
 static void until_told(void) {
   for (int told = 0, calls = 0; told == 0; ++calls) {
     if (rank == 0 && calls == CALLS_ON_DUP) say_going();
-    if (rank == 0) told = access(pipe_name, F_OK) != 0;
+    if (rank == 0) told = access(*pipe_name, F_OK) != 0;
     MPI_Bcast(&told, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
+  ++pipe_name;
 }
 
 /* Returns the sum over `comm` of what its ranks give. */
@@ -475,6 +480,149 @@ static void derived_communicators(void) {
     MPI_Comm_free(&grid);
     MPI_Comm_free(&dup_of_dup);
   }
+}
+
+/* Communicators that MPI_Comm_split and MPI_Comm_dup make, and who has to be in them. */
+struct group {
+  MPI_Comm comm; /* MPI_COMM_NULL: this rank is not in it */
+  int count;
+  int ranks[SPLIT_RANKS_MAX]; /* in MPI_COMM_WORLD */
+};
+
+static struct group everybody(void) {
+  struct group made = {.comm = MPI_COMM_WORLD, .count = size};
+  EXPECT(size <= SPLIT_RANKS_MAX);
+  for (int i = 0; i < size; ++i) made.ranks[i] = i;
+  return made;
+}
+
+static struct group duplicate(const struct group* of) {
+  struct group made = *of;
+  if (of->comm != MPI_COMM_NULL) MPI_Comm_dup(of->comm, &made.comm);
+  return made;
+}
+
+static struct group split(const struct group* of, int (*color)(int), int (*key)(int)) {
+  struct group made = {.comm = MPI_COMM_NULL};
+  if (of->comm == MPI_COMM_NULL) return made;
+  MPI_Comm_split(of->comm, color(rank), key(rank), &made.comm);
+  EXPECT((made.comm == MPI_COMM_NULL) == (color(rank) == MPI_UNDEFINED));
+  for (int i = 0; made.comm != MPI_COMM_NULL && i < of->count; ++i) {
+    const int other = of->ranks[i];
+    if (color(other) != color(rank)) continue;
+    int at = made.count++;
+    for (; at > 0 && key(made.ranks[at - 1]) > key(other); --at) made.ranks[at] = made.ranks[at - 1];
+    made.ranks[at] = other;
+  }
+  return made;
+}
+
+static int parity(int of) { return of % 2; }
+static int half(int of) { return of < size / 2; }
+static int pair(int of) { return of / 2; }
+static int inner(int of) { return of < 2 || of >= size - 2 ? MPI_UNDEFINED : 0; }
+static int up(int of) { return of; }
+static int down(int of) { return -of; }
+
+static int sums_made;
+
+/* Gives the communicator a team, whose calls have to bring what its ranks give. */
+static void expect_calls(const struct group* of) {
+  int own = MPI_UNDEFINED, count = 0, sum = 0;
+  if (of->comm == MPI_COMM_NULL) return;
+  warm_up(of->comm);
+  MPI_Comm_rank(of->comm, &own);
+  MPI_Comm_size(of->comm, &count);
+  EXPECT(count == of->count && of->ranks[own] == rank);
+  for (int i = 0; i < count; ++i) sum += of->ranks[i];
+  EXPECT(sum_of(rank, of->comm) == sum);
+  for (int root = 0; root < count; ++root) {
+    int word = rank, total = 0;
+    MPI_Bcast(&word, 1, MPI_INT, root, of->comm);
+    EXPECT(word == of->ranks[root]);
+    MPI_Reduce(&rank, &total, 1, MPI_INT, MPI_SUM, root, of->comm);
+    EXPECT(own != root || total == sum);
+  }
+  ++sums_made;
+}
+
+/* The kinds of calls whose teams the planner forms. */
+static void expect_calls_by_planner(const struct group* of) {
+  int all[SPLIT_RANKS_MAX];
+  if (of->comm == MPI_COMM_NULL) return;
+  MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, of->comm);
+  EXPECT(memcmp(all, of->ranks, (size_t)of->count * sizeof(int)) == 0);
+}
+
+enum { GROUPS = 9 };
+
+/* Makes communicators of two ranks or more of MPI_COMM_WORLD and of each other, and calls on them. */
+static void make_groups(struct group* made) {
+  const struct group world = everybody();
+  made[0] = duplicate(&world);
+  made[1] = split(&world, parity, down);
+  made[2] = split(&world, half, up);
+  made[3] = split(&world, inner, down);
+  made[4] = split(&world, pair, down);
+  made[5] = duplicate(&made[2]);
+  made[6] = split(&made[2], parity, down);
+  made[7] = split(&made[1], half, up);
+  made[8] = duplicate(&made[7]);
+  for (int i = 0; i < GROUPS; ++i) expect_calls(&made[i]);
+}
+
+static void free_groups(struct group* made, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (made[i].comm != MPI_COMM_NULL) MPI_Comm_free(&made[i].comm);
+  }
+}
+
+/* In three phases: the planner is away, is back, and has seen that no other communicator is left. */
+static void splits_of_new_shapes(void) {
+  struct group made[GROUPS];
+  warm_up(MPI_COMM_WORLD);
+  until_told();
+  make_groups(made);
+  free_groups(made, GROUPS);
+  make_groups(made);
+  until_told();
+  for (int i = 0; i < GROUPS; ++i) expect_calls(&made[i]);
+  for (int i = 0; i < GROUPS; ++i) expect_calls_by_planner(&made[i]);
+  free_groups(made, GROUPS);
+  printf("rank %d made sums=%d\n", rank, sums_made);
+  until_told();
+}
+
+static void splits_of_known_shapes(void) {
+  struct group made[GROUPS];
+  warm_up(MPI_COMM_WORLD);
+  make_groups(made);
+  free_groups(made, GROUPS);
+  splits_of_new_shapes();
+}
+
+static int storm;
+static int storm_color(int of) { return storm % 5 == 0 && of == storm % size ? MPI_UNDEFINED : (of >> storm % 3) & 1; }
+static int storm_key(int of) { return (of * 3 + storm) % size; }
+
+/* Communicators that come and go while the planner is away, and when it is back. */
+static void splits_storm(void) {
+  const struct group world = everybody();
+  warm_up(MPI_COMM_WORLD);
+  until_told();
+  for (storm = 0; storm < STORM; ++storm) {
+    struct group made[2];
+    made[0] = storm % 4 == 3 ? duplicate(&world) : split(&world, storm_color, storm_key);
+    made[1] = duplicate(&made[0]);
+    if (rank == 0 && storm == CALM) say_going();
+    expect_calls(&made[0]);
+    if (storm % 2 == 0) free_groups(made, 1);
+    expect_calls(&made[1]);
+    free_groups(made, 2);
+  }
+  printf("rank %d made sums=%d\n", rank, sums_made);
+  ++pipe_name;
+  until_told();
 }
 
 /* A child that forgets to exec is none of the job's. */
@@ -558,7 +706,8 @@ SITUATIONS(SITUATION(pending_send), SITUATION(mismatch), SITUATION(mismatch_on_d
            SITUATION(long_blocks), SITUATION(long_sums), SITUATION(long_sums_on_dup), SITUATION(calls_that_cost),
            SITUATION(aborts), SITUATION(exits), SITUATION(execs), SITUATION(bottom), SITUATION(attributes),
            SITUATION(many_communicators), SITUATION(calls_on_two), SITUATION(calls_on_dups), SITUATION(until_told),
-           SITUATION(derived_communicators), SITUATION(forks), SITUATION(bad_arguments), SITUATION(inter_communicator),
+           SITUATION(derived_communicators), SITUATION(splits_of_new_shapes), SITUATION(splits_of_known_shapes),
+           SITUATION(splits_storm), SITUATION(forks), SITUATION(bad_arguments), SITUATION(inter_communicator),
            SITUATION(threads));
 
 int main(int argc, char** argv) {
@@ -566,6 +715,6 @@ int main(int argc, char** argv) {
   const char* name = argc > 1 ? argv[1] : NULL;
   start_mpi(&argc, &argv, name != NULL && strcmp(name, "threads") == 0);
   if (argc > 2 && (freopen(argv[2], "a", stdout) == NULL || dup2(fileno(stdout), STDERR_FILENO) < 0)) return 3;
-  if (argc > 3) pipe_name = argv[3];
+  if (argc > 3) pipe_name = argv + 3;
   return run_situation(name, kSituations, sizeof(kSituations) / sizeof(kSituations[0]));
 }

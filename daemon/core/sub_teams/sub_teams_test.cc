@@ -579,6 +579,27 @@ TEST_F(SubTeamsBelowTest, NodesThatTheRootNamesWronglyAreRefused) {
   EXPECT_EQ(core_.Status().teams, 2u);
 }
 
+// The root has found the planner again, before this daemon.
+TEST_F(SubTeamsBelowTest, JoinsThatTheRootLeavesToThePlannerWaitForIt) {
+  const auto is_left_to_planner = [&](const std::string& name) {
+    core_.OnPlannerDown();
+    for (int second = 0; second < 6; ++second) Tick();
+    JoinAll(name);
+    Receive(SubTeamDecisionMessage{
+        .team = kTeam, .identity = {.uid = 1, .name = name}, .id = {}, .why = kNoRoom, .again = true, .next = {}});
+    for (int second = 0; second < 4; ++second) Tick();
+  };
+  is_left_to_planner("t/2");
+  for (const Process& process : processes_) EXPECT_EQ(process.refused, FailureReport{});
+  core_.OnPlannerUp();
+  sent_.clear();
+  Registered();
+  for (const uint32_t rank : {0, 1}) EXPECT_EQ(Take<schedule::JoinTeam>().rank, Rank(rank));
+  is_left_to_planner("t/3");
+  for (int second = 0; second < 2; ++second) Tick();
+  for (const Process& process : processes_) EXPECT_EQ(process.refused.cause, FailureCause::kNoPlanner);
+}
+
 TEST_F(SubTeamsBelowTest, IdsAreRequestedForTeamsOfWhichItMayBeTheRoot) {
   Tick();
   Take<schedule::TeamIdsRequest>();
