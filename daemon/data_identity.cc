@@ -11,7 +11,7 @@
 
 namespace copse::daemon {
 
-// What the last reading found.
+// A Read has the results of the last reading of the files.
 struct DataIdentity::Read {
   // Returns nullptr if the files are those of the last reading.
   absl::StatusOr<std::shared_ptr<const emu::TlsIdentity>> Again();

@@ -16,7 +16,8 @@ namespace copse::emu {
 class Port;
 
 // A LabelTable maps labels to edges. Labels are random, or follow from random ones: a predecessor's stale label hardly
-// ever matches an edge, and who knows one cannot tell another's. Thread-compatible; only looked up, never iterated.
+// ever matches an edge, and one edge's label does not reveal another's. Thread-compatible; only looked up, never
+// iterated.
 class LabelTable {
  public:
   struct Target {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bounds what one user's connections, messages and ends take of the daemon's loop while another user makes calls.
+// Bounds the time of the daemon's loop that one user's connections, messages and ends take while another user makes
+// calls.
 #ifndef COPSE_DAEMON_SHM_USER_PACE_H_
 #define COPSE_DAEMON_SHM_USER_PACE_H_
 
@@ -15,9 +16,9 @@
 
 namespace copse::daemon {
 
-// A UserPace gives each user an eighth of the loop's time for errands, which is all that it does for a user but calls,
-// as long as another user makes calls: after an errand the user's next one waits for seven times as long as it took. A
-// user whom nobody is beside never waits. Calls themselves are shared by PostShares. Thread-compatible.
+// A UserPace gives each user an eighth of the loop's time for errands (all of a user's work that is not a call) as long
+// as another user makes calls: after an errand the user's next one waits for seven times as long as it took. While no
+// other user makes calls, no errand waits. Calls themselves are shared by PostShares. Thread-compatible.
 class UserPace {
  public:
   // A user makes calls if the last one was posted less than this ago.
@@ -44,7 +45,7 @@ class UserPace {
   explicit UserPace(const Clock* clock) : clock_(clock) {}
 
   void NotePosts(uint32_t uid, absl::Time now);
-  // Returns whether an errand of the user may begin now: nothing waits, and no pause.
+  // Returns whether an errand of the user may begin now: no earlier one waits, and the user is not in a pause.
   bool MayBegin(uint32_t uid) const;
   // Keeps an errand until its turn comes: a user's errands keep their order. `owner` names it for Forget.
   void Keep(uint32_t uid, const void* owner, absl::AnyInvocable<void()> errand);
@@ -73,7 +74,7 @@ class UserPace {
   void Charge(uint32_t uid, absl::Time begin, absl::Time end);
 
   const Clock* const clock_;
-  std::map<uint32_t, Errands> users_;  // those who had errands lately, or have some that wait
+  std::map<uint32_t, Errands> users_;  // users with recent or waiting errands
   size_t waiting_ = 0;
   uint64_t kept_ = 0;
   // The user who posted last, and the last post of any other.

@@ -87,9 +87,9 @@ absl::StatusOr<UniqueFd> SocketAddress::NewSocket() const {
 
 absl::StatusOr<UniqueFd> SocketAddress::Bind() const {
   ASSIGN_OR_RETURN(UniqueFd fd, NewSocket());
-  // A daemon that is started again gets its port, though connections of the one before are not quite over. Without a
-  // given port, the option is set later: the kernel might choose one that another daemon has bound and that it does not
-  // listen at yet.
+  // A daemon that is started again can bind its port while its predecessor's connections are in TIME_WAIT. Without a
+  // given port, the option is set after bind: with it, the kernel might choose a port that another daemon has bound but
+  // does not listen on yet.
   const int on = 1;
   if (port() != 0) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&storage_), bytes_) != 0) {

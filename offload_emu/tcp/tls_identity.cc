@@ -37,7 +37,7 @@ std::optional<SpiffeId> NameIn(const X509* certificate) {
   return name;
 }
 
-// Returns a context that speaks TLS 1.3 with AES-256 alone, without tickets: each connection proves anew who it is.
+// Returns a context that speaks TLS 1.3 with AES-256 alone, without tickets: each connection is authenticated anew.
 absl::StatusOr<Context> NewContext() {
   Context context(SSL_CTX_new(TLS_method()));
   if (context == nullptr || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1 ||
@@ -129,7 +129,8 @@ absl::Status TlsIdentity::StillBelieves(const PeerChain& peer) const {
       X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context_), peer.certificate(), peer.others()) != 1) {
     return absl::PermissionDeniedError("the peer's certificate cannot be checked");
   }
-  // A connection outlives the certificate, as one that nobody checks again does: its peer has proven who it is.
+  // Expiry is not checked: the peer was authenticated while its certificate was valid, and a connection that is never
+  // checked again outlives its certificate, too.
   X509_VERIFY_PARAM_set_flags(X509_STORE_CTX_get0_param(check.get()), X509_V_FLAG_NO_CHECK_TIME);
   const bool is_valid = X509_verify_cert(check.get()) == 1;
   ERR_clear_error();

@@ -10,7 +10,7 @@
 
 namespace copse::mpi {
 
-// CallFailures of one communicator. Thread-safe.
+// CallFailures holds the failures of one communicator's calls. Thread-safe.
 class CallFailures {
  public:
   // Returns whether this is the first failure.

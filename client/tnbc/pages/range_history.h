@@ -46,7 +46,7 @@ class RecentRanges {
   size_t next_ = 0;
 };
 
-// A UseCounts counts the uses of ranges: one that is used again is worth to be remapped. Thread-compatible.
+// A UseCounts counts the uses of ranges: one that is used again is worth remapping. Thread-compatible.
 class UseCounts {
  public:
   // Counts a use. Returns the range to be remapped, if it has been used often enough: the longest so far with this

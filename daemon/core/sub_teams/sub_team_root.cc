@@ -36,8 +36,8 @@ std::optional<SubTeamOutcome> SubTeamRoot::Name(const SubTeamKey& key, const Sub
                                                 SubTeamPrepareMessage* prepare, bool* are_all_ahead) {
   *prepare = {.team = key.first, .identity = key.second, .id = TeamId(0), .parent_epoch = EpochId(0), .runs = {}};
   if (auto refusal = maker_->Describe(formation.gathering.NodeOfRank(), prepare)) return refusal;
-  // A switch of the parent would have shown: its members prepare the new epoch before they commit it. The promise may
-  // be a later one than what nodes have prepared: another duplicate was formed since their joins.
+  // No switch of the parent is under way unseen: all members prepare a new epoch before any commits it. The promised id
+  // may be later than the one that nodes have prepared, if another duplicate was formed since their joins.
   const TeamId promised = parents_->at(key.first).promised;
   *are_all_ahead = prepare->parent_epoch != EpochId(0) && promised != TeamId(0) &&
                    formation.ahead.size() + 1 == parents_->LayoutOf(key.first)->nodes.size() &&

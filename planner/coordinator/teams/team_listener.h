@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Defines what happens to teams, for those who must follow.
+// Defines the interface that is notified of the steps of teams' lives.
 #ifndef COPSE_PLANNER_COORDINATOR_TEAMS_TEAM_LISTENER_H_
 #define COPSE_PLANNER_COORDINATOR_TEAMS_TEAM_LISTENER_H_
 
@@ -14,14 +14,15 @@
 
 namespace copse::coordinator {
 
-// A TeamListener hears of each step of a team's life after it was made. The team itself may change, or end, in a call.
+// A TeamListener is notified of each step of a team's life after it was made. The team itself may change, or end, in a
+// call.
 class TeamListener {
  public:
   virtual ~TeamListener() = default;
   // The team has been decided and stored with quick plans.
   virtual void OnQuickPlans(TeamId team) = 0;
   // The first epoch of a team was aborted; the team, which is still known, must be forgotten. If `again`, the obstacle
-  // was transient. `unprepared` are the joins of an attempt that no daemon was told.
+  // was transient. `unprepared` are the joins of an attempt of which no daemon was notified.
   virtual void OnFirstEpochAborted(const schedule::TeamLayout& layout, const schedule::FailureReport& why, bool again,
                                    std::vector<Join> unprepared) = 0;
   // The daemon has left the team, which may end in this call.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names a method of a service, for callers that do without its stub: those take seconds to compile.
+// Names a method of a service, for callers that do not include its stub, which takes seconds to compile.
 #ifndef COPSE_PROTO_COPSE_V1_METHOD_H_
 #define COPSE_PROTO_COPSE_V1_METHOD_H_
 
