@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests of triggers, order, failures and fairness of running sequences.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -309,6 +310,29 @@ TEST(QuantumTest, AnOverlappingCopyIsMadeInOneGo) {
   one.Bind(0, memory.data(), memory.size(), true);
   one.PostAndRun({CopyOf({0, 0}, {0, 10}, 900)});
   EXPECT_EQ(memory, expected);
+}
+
+TEST(QuantumTest, AListOfCopiesIsCutBetweenItsRuns) {
+  constexpr uint32_t kRuns = 100, kRunBytes = 64, kQuantumBytes = 1024;
+  SingleEngine one({.slots = 2, .regions = 1}, {.quantum_bytes = kQuantumBytes});
+  std::vector<uint8_t> memory(2 * kRuns * kRunBytes);
+  for (size_t i = 0; i < memory.size() / 2; ++i) memory[i] = static_cast<uint8_t>(i % 251);
+  one.Bind(0, memory.data(), memory.size(), true);
+  std::vector<CopyRun> runs;
+  for (uint32_t i = 0; i < kRuns; ++i) runs.push_back({{0, i * kRunBytes}, {0, (kRuns + i) * kRunBytes}, kRunBytes});
+  Descriptor copies{.op = OpCode::kCopyList, .bytes = kRuns};
+  copies.runs = runs.data();
+  one.Arm({}, {copies, EventOf(1)});
+  EXPECT_TRUE(one.engine.Progress(kQuantumBytes));
+  const uint64_t copied = one.engine.stats().copy_bytes;
+  EXPECT_GT(copied, 0u);
+  EXPECT_LT(copied, kQuantumBytes);  // a run costs more than its bytes
+  EXPECT_EQ(copied % kRunBytes, 0u);
+  EXPECT_EQ(one.engine.stats().copies, 0u);
+  one.Run(kQuantumBytes);
+  EXPECT_EQ(one.engine.stats().copy_bytes, uint64_t{kRuns} * kRunBytes);
+  EXPECT_EQ(one.engine.stats().copies, 1u);
+  EXPECT_TRUE(std::equal(memory.begin(), memory.begin() + kRuns * kRunBytes, memory.begin() + kRuns * kRunBytes));
 }
 
 TEST(QuantumTest, AReductionIsCutOnElementBoundaries) {

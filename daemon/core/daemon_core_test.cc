@@ -292,6 +292,34 @@ TEST_F(DaemonCoreTest, ACallThatDoesNothingEndsAndGivesItsRoomBack) {
   EXPECT_EQ(core_.PostRoom(999), 0u);
 }
 
+TEST_F(DaemonCoreTest, ACallThatDoesNothingIsRefusedAtOnceWhereTheClientsQueueIsFull) {
+  FormTeam();
+  const ClientId id = processes_[0].id;
+  const uint32_t room = core_.PostRoom(id);
+  for (uint32_t i = 0; i < room; ++i) core_.PostNop(id, 100 + i);
+  EXPECT_EQ(core_.PostRoom(id), 0u);
+  core_.PostNop(id, 55);
+  EXPECT_EQ(EndOf(0, 55).failure, Failure::kNoResource);
+  EXPECT_EQ(EndOf(0, 100), kWaits);
+  Turn();
+  EXPECT_EQ(EndOf(0, 100), FailureReport{});
+  EXPECT_EQ(core_.PostRoom(id), room);
+}
+
+TEST_F(DaemonCoreTest, HeartbeatsAreCountedBothWays) {
+  FormTeam();
+  const auto counter = [this](const char* name) { return core_.Status().counters.at(name); };
+  const uint64_t received = counter("daemon.heartbeats.received");
+  for (int i = 0; i < 3; ++i) Receive(HeartbeatMessage{});
+  EXPECT_EQ(counter("daemon.heartbeats.received"), received + 3);
+  transport_.sent.clear();
+  const uint64_t sent = counter("daemon.heartbeats.sent");
+  RunFor(2 * kHeartbeat);
+  const size_t on_wire = TakeFromWire<HeartbeatMessage>().size();
+  EXPECT_GT(on_wire, 0u);
+  EXPECT_EQ(counter("daemon.heartbeats.sent"), sent + on_wire);
+}
+
 // --- Accounts ---
 
 class AccountsOfCoreTest : public DaemonCoreTest {

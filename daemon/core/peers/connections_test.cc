@@ -141,6 +141,20 @@ TEST_F(ConnectionsTest, WhatIsNeededAgainWhileItCloses) {
   }
 }
 
+TEST_F(ConnectionsTest, WhoeverNeedsItTwiceWhileItMayCloseWaitsForTheReplyBothTimes) {
+  b_.connections->Release(a_.self);
+  a_.connections->Release(b_.self);
+  Use(a_, b_);
+  EXPECT_TRUE(absl::IsResourceExhausted(Send(a_, b_)));
+  Use(a_, b_);
+  EXPECT_TRUE(absl::IsResourceExhausted(Send(a_, b_))) << "b may be closing it";
+  Use(b_, a_);
+  PassQuietly(absl::Milliseconds(1));
+  Use(a_, b_);
+  EXPECT_TRUE(Send(a_, b_).ok());
+  EXPECT_FALSE(a_.connections->waiting());
+}
+
 TEST_F(ConnectionsTest, DeathIsStillDeath) {
   network_->Crash(b_.node);
   PassQuietly(absl::Milliseconds(1));

@@ -69,6 +69,44 @@ TEST_F(NeighborTableTest, SilenceCountsFromWhatWasHeardLast) {
   EXPECT_EQ(table_->Silent(start_ + 75 * kSecond, 10 * kSecond).size(), 1u);
 }
 
+TEST_F(NeighborTableTest, AGuestKeepsTheConnectionButNeitherHasHeartbeatsNorIsSilent) {
+  EXPECT_FALSE(table_->OnlyGuest(Incarnation(2)));
+  ASSERT_TRUE(table_->AcquireGuest(node_, start_).ok());
+  ASSERT_TRUE(table_->AcquireGuest(node_, start_).ok());
+  EXPECT_TRUE(Connected());
+  EXPECT_TRUE(table_->OnlyGuest(Incarnation(2)));
+  EXPECT_FALSE(table_->InUse(Incarnation(2)));
+  EXPECT_TRUE(table_->DueHeartbeats(start_ + kSecond, kSecond).empty());
+  EXPECT_TRUE(table_->Silent(start_ + absl::Hours(1), kSecond).empty());
+  EXPECT_EQ(table_->ReceivedSince(start_), 0u);
+  table_->ReleaseGuest(Incarnation(2), start_);
+  table_->DropUnused(start_ + absl::Hours(1));
+  EXPECT_EQ(table_->size(), 1u) << "one guest is left";
+
+  ASSERT_TRUE(table_->Acquire(node_, start_ + kSecond).ok());
+  EXPECT_FALSE(table_->OnlyGuest(Incarnation(2)));
+  EXPECT_EQ(table_->ReceivedSince(start_ + kSecond), 1u);
+  EXPECT_EQ(table_->ReceivedSince(start_ + 2 * kSecond), 0u);
+  table_->Release(Incarnation(2), start_ + kSecond);
+  EXPECT_TRUE(table_->OnlyGuest(Incarnation(2)));
+  table_->ReleaseGuest(Incarnation(2), start_ + 4 * kSecond);
+  EXPECT_FALSE(table_->OnlyGuest(Incarnation(2)));
+  table_->ReleaseGuest(Incarnation(2), start_ + absl::Hours(1));  // none is left
+  table_->DropUnused(start_ + 5 * kSecond);
+  EXPECT_EQ(table_->size(), 1u) << "it was used a second ago";
+  table_->DropUnused(start_ + 6 * kSecond);
+  EXPECT_EQ(table_->size(), 0u);
+}
+
+TEST_F(NeighborTableTest, WhatIsHeardWhileThisDaemonStoodStillIsNotLaterThanNow) {
+  ASSERT_TRUE(table_->Acquire(node_, start_).ok());
+  table_->OnReceived(Incarnation(2), start_ + 59 * kSecond);
+  table_->AllowFor(absl::Minutes(1), start_ + absl::Minutes(1));
+  EXPECT_EQ(table_->ReceivedSince(start_ + absl::Minutes(1)), 1u);
+  EXPECT_EQ(table_->ReceivedSince(start_ + absl::Minutes(1) + absl::Nanoseconds(1)), 0u);
+  EXPECT_EQ(table_->Silent(start_ + absl::Minutes(1) + kSecond, kSecond).size(), 1u);
+}
+
 TEST_F(NeighborTableTest, LostIsForgottenThoughItsUsersReleaseItLater) {
   ASSERT_TRUE(table_->Acquire(node_, start_).ok());
   table_->Lost(Incarnation(2));
