@@ -20,6 +20,7 @@
 #include "client/copse.h"
 #include "client/testing/fake_cluster.h"
 #include "client/testing/fake_daemon.h"
+#include "client/tnbc/pages/memory_kind.h"
 #include "gtest/gtest.h"
 
 namespace copse::tnbc {
@@ -49,6 +50,10 @@ class Pages {
 
   void Fill(uint64_t first) { std::iota(data_, data_ + kCount, first); }
   uint64_t* data() { return data_; }
+  MemoryKind kind() const {
+    const auto begin = reinterpret_cast<uintptr_t>(data_);
+    return KindOf({begin, begin + kBytes});
+  }
 
  private:
   uint64_t* const data_;
@@ -210,7 +215,10 @@ TEST_F(AsynchronousCompletionTest, MemoryThatIsUsedAgainIsAdopted) {
       EXPECT_TRUE(rank.Drain());
     }
     EXPECT_GT(rank.early().remapped()->remappings(), 0u);
+    EXPECT_NE(receive.kind(), MemoryKind::kPrivate);
     rank.early().remapped()->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
+    EXPECT_EQ(receive.kind(), MemoryKind::kPrivate);  // ordinary memory again, with what it had
+    ExpectSum(receive.data());
   });
 }
 
@@ -227,8 +235,11 @@ TEST_F(AsynchronousCompletionTest, MemoryThatIsSentAgainIsAdopted) {
     }
     if (self.rank != 0) {
       EXPECT_GT(rank.early().remapped()->remappings(), 0u);
+      EXPECT_NE(send.kind(), MemoryKind::kPrivate);
     }
     rank.early().remapped()->Release(nullptr, UINTPTR_MAX, MemoryEnd::kStays);
+    EXPECT_EQ(send.kind(), MemoryKind::kPrivate);
+    for (uint64_t i = 0; i < kCount; ++i) ASSERT_EQ(send.data()[i], 10 * self.rank + i) << i;
   });
 }
 

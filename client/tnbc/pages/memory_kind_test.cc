@@ -121,6 +121,17 @@ TEST(MemoryKindTest, PinnedPagesAreNoticed) {
   munmap(memory, 4 * kPage);
 }
 
+TEST(MemoryKindTest, LookingForDevicesKeepsNoDescriptor) {
+  DevicesMayKnowPages();
+  const int before = dup(STDERR_FILENO);
+  ASSERT_GE(before, 0);
+  close(before);
+  DevicesMayKnowPages();
+  const int after = dup(STDERR_FILENO);
+  close(after);
+  EXPECT_EQ(after, before);
+}
+
 TEST(MemoryKindTest, GpusAreKnownByTheirFiles) {
   EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 513   /dev/nvidiactl\n"));
   EXPECT_TRUE(IsOfGpu("7f0000000000-7f0000001000 rw-s 00000000 00:05 514   /dev/kfd\n"));
