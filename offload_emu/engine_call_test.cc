@@ -333,6 +333,25 @@ TEST_F(CallTest, CreditGoesBackAloneAfterHalfTheWindowWhereDataCameIn) {
   EXPECT_EQ(stats().credits_sent, 1u);
 }
 
+TEST_F(CallTest, CreditThatIsDueGoesOutOnceTheNeighborsLabelIsKnown) {
+  one_.engine.RemoveEdge(one_.port, 1);
+  const Incarnation neighbor(70);
+  const auto edge = *one_.engine.AddEdge(one_.port, neighbor);
+  RecordAndPayload packet = Packet(1, 0, 0);
+  packet.record.header.label = static_cast<uint32_t>(edge.label);
+  Expect(0);
+  one_.transport.to_deliver.push_back(MakeDataFrame(neighbor, Incarnation(SingleEngine::kSelf), {packet}));
+  one_.Run();
+  EXPECT_EQ(one_.Counter(At(0, 0)), (CounterValue{1, 0}));
+  Finish(0);
+  Finish(1);
+  one_.Run();
+  EXPECT_TRUE(SentKinds().empty());
+  ASSERT_TRUE(one_.engine.SetRemoteLabel(one_.port, edge.edge, Label{77}).ok());
+  one_.Run();
+  EXPECT_EQ(SentKinds(), (std::vector<RecordKind>{RecordKind::kCredit}));
+}
+
 // It is counted once it has grown.
 TEST_F(CallTest, CreditTravelsWithPacketsRatherThanAlone) {
   Expect(0);

@@ -306,6 +306,22 @@ TEST_F(DerivedTeamsTest, BreaksWithItsTeam) {
   EXPECT_TRUE(sent_.empty());
 }
 
+TEST_F(DerivedTeamsTest, APacketOfACallWithOtherArgumentsIsAnsweredWithOurs) {
+  core_.OnPlannerMessage(PrepareDerived());
+  const auto reply = Take<schedule::PrepareReply>();
+  ASSERT_EQ(reply.incoming.size(), 1u);
+  incoming_label_ = reply.incoming[0].label;
+  CommitDerived();
+  for (const uint32_t rank : {0, 1}) Post(rank, Collective::kScatter);
+  TakeFromWire<ArgumentsMessage>();
+  ReceivePacket(0, /*hash=*/1, 0, {});
+  const std::vector<ArgumentsMessage> ours = TakeFromWire<ArgumentsMessage>();
+  ASSERT_EQ(ours.size(), 1u);
+  EXPECT_EQ(ours[0].team, kDerived);
+  EXPECT_EQ(ours[0].sequence, CallSeq(0));
+  EXPECT_EQ(ours[0].given.arguments.collective, Collective::kScatter);
+}
+
 TEST_F(DerivedTeamsTest, LeavesWithItsTeam) {
   FormDerived();
   LeaveAll();

@@ -40,6 +40,14 @@ TEST_F(FrameQueuesTest, QueuesTakeTurnsByWeight) {
   EXPECT_EQ(queues_.frame_count(), 0u);
 }
 
+TEST_F(FrameQueuesTest, WhatAQueueDidNotUseOfATurnIsLostOnceItIsEmpty) {
+  Add({.job = 1, .weight = 2}, {10});
+  EXPECT_EQ(Send(), (std::vector<uint16_t>{10}));
+  Add({.job = 1, .weight = 2}, {11, 12, 13});
+  Add({.job = 2}, {20, 21});
+  EXPECT_EQ(Send(), (std::vector<uint16_t>{11, 12, 20, 13, 21}));
+}
+
 TEST_F(FrameQueuesTest, WhatIsRefusedStaysAndGoesOnWhereItStopped) {
   Add({.job = 1}, {10, 11});
   Add({.job = 2}, {20, 21});

@@ -51,6 +51,21 @@ TEST(KnownShapesTest, NewerPlansReplaceOlder) {
   EXPECT_NE(shapes.Find(Layout({0, 1})->layout().nodes, Layout({0, 1})->layout().shape)->hash, hash);
 }
 
+TEST(KnownShapesTest, EqualPlansAreKeptOnceAndCountAsUsed) {
+  KnownShapes shapes;
+  const auto plans = Plans(1);
+  shapes.Add(Layout({0, 1}, 1), plans, kTree);
+  for (uint64_t n = 1; n < KnownShapes::kMax; ++n) shapes.Add(Layout({0, 1}, 100 * n), Plans(1), kTree);
+  shapes.Add(Layout({0, 1}, 1), Plans(1), kTree);
+  EXPECT_EQ(shapes.size(), KnownShapes::kMax);
+  shapes.Add(Layout({1, 0}, 1), Plans(1), kTree);  // takes the place of the one that was used first
+  const KnownShapes::Known* const known =
+      shapes.Find(Layout({0, 1}, 1)->layout().nodes, Layout({0, 1})->layout().shape);
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->plans, plans);
+  EXPECT_EQ(shapes.Find(Layout({0, 1}, 100)->layout().nodes, Layout({0, 1})->layout().shape), nullptr);
+}
+
 TEST(KnownShapesTest, KeepsThoseThatWereUsedLast) {
   KnownShapes shapes;
   shapes.Add(Layout({0, 1}, 1), Plans(1), kTree);

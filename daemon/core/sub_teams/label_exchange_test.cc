@@ -31,7 +31,11 @@ TEST(LabelExchangeTest, NeighborsAreReleasedOnce) {
   exchange.Connect(Node(7));
   exchange.SetLabels({{NodeIndex(2), 41}});
   EXPECT_TRUE(exchange.is_complete());
-  EXPECT_EQ(exchange.TakeNeighbors().size(), 1u);
+  exchange.Expect(Node(8), NodeIndex(3));  // its connection is released, too, though its label has not come
+  const std::vector<schedule::TeamNode> neighbors = exchange.TakeNeighbors();
+  ASSERT_EQ(neighbors.size(), 2u);
+  EXPECT_EQ(neighbors[0].incarnation, Incarnation(7));
+  EXPECT_EQ(neighbors[1].incarnation, Incarnation(8));
   EXPECT_TRUE(exchange.TakeNeighbors().empty());
   EXPECT_EQ(exchange.labels().size(), 1u);
 }

@@ -558,6 +558,22 @@ TEST_F(SubTeamsBelowTest, PlansAreMadeIfTheRootSaysSo) {
   EXPECT_EQ(formed(), 2u);
 }
 
+TEST_F(SubTeamsBelowTest, ATeamOfAllRanksOfItsParentMayHaveThemInAnyOrder) {
+  for (const uint32_t rank : {0, 1}) {
+    core_.CreateTeam(processes_[rank].id,
+                     {.request = 2, .parent = parents_[rank], .name = "t/2", .rank = Rank(rank + 1), .size = 3});
+  }
+  TakeFromWire<SubTeamJoinMessage>();
+  const TeamId id(kPromised.value() + 7);
+  Receive(SubTeamPrepareMessage{.team = kTeam,
+                                .identity = {.uid = 1, .name = "t/2"},
+                                .id = id,
+                                .parent_epoch = EpochId(0),
+                                .runs = {{NodeIndex(0), 1}, {NodeIndex(1), 2}},
+                                .addresses = {"near", "fake"}});
+  EXPECT_EQ(TakeOneFromWire<SubTeamLabelMessage>().id, id);
+}
+
 TEST_F(SubTeamsBelowTest, NodesThatTheRootNamesWronglyAreRefused) {
   const std::vector<std::vector<RankRun>> wrong = {
       {{NodeIndex(0), 1}}, {{NodeIndex(1), 1}, {NodeIndex(2), 1}}, {{NodeIndex(1), 2}, {NodeIndex(0), 2}}};
