@@ -4,6 +4,7 @@
 #ifndef COPSE_CLI_EXPORTER_HTTP_SERVER_H_
 #define COPSE_CLI_EXPORTER_HTTP_SERVER_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,7 +17,8 @@
 
 namespace copse::exporter {
 
-// Routes says which handler answers what. Handlers run on several threads at once, and must outlive the server.
+// Routes says which handler answers what. Handlers run on the server's thread, one at a time, and must outlive the
+// server.
 class Routes {
  public:
   // `identity` is null without TLS.
@@ -32,11 +34,15 @@ class Routes {
   const HttpsIdentity* const identity_;
 };
 
-// An HttpServer answers requests on a few threads of its own, one request a connection, so that no client holds a
-// thread between requests. A client that sends nothing is left after 1 s, one that stops reading or writing, or takes
-// long for its handshake, after 5 s.
+// An HttpServer answers requests on a thread of its own, one request a connection. No client holds the thread: one that
+// is slow, sends nothing or reads nothing holds its connection and answer alone, until its patience
+// (http_connection.h) or the limits below end it.
 class HttpServer {
  public:
+  // Beyond one of these the connections that were accepted first are ended.
+  static constexpr size_t kConnectionsMax = 512;
+  static constexpr size_t kAnswerBytesMax = 128 << 20;  // answers that have not been taken yet
+
   // Adds the handlers, before the server listens.
   using AddRoutes = std::function<void(Routes* routes)>;
 
@@ -51,7 +57,7 @@ class HttpServer {
   virtual std::string address() const = 0;
 };
 
-// Answers GET /metrics with what `collect` returns, in Prometheus's text format. It makes one call at a time.
+// Answers GET /metrics with what `collect` returns, in Prometheus's text format.
 void ServeMetrics(std::function<std::vector<prometheus::MetricFamily>()> collect, Routes* routes);
 
 }  // namespace copse::exporter

@@ -102,7 +102,6 @@ bool PageServer::Passes(const httplib::Request& request, httplib::Response* resp
 }
 
 bool PageServer::IsViewer(const httplib::Request& request, httplib::Response* response) {
-  const MutexLock lock(&mutex_);
   const absl::Status status = viewers_.Note(request.get_header_value("X-Copse-Viewer"), absl::Now());
   if (!status.ok()) Refuse(absl::IsInvalidArgument(status) ? kBadRequest : kBusy, status, response);
   return status.ok();

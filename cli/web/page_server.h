@@ -8,7 +8,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/mutex.h"
 #include "cli/exporter/http_server.h"
 #include "cli/web/page_guard.h"
 #include "cli/web/planner_view.h"
@@ -25,7 +24,7 @@ absl::Status WritePageFile(const std::string& file, const std::string& address, 
 
 // A PageServer answers /, the page's files and /api/{cluster,team,history}. The first request has the token in its
 // address, and receives a cookie for the next ones. Its errors are 403 without the token or from foreign pages, 503
-// with Retry-After beyond the limit of viewers. Thread-safe.
+// with Retry-After beyond the limit of viewers. The server's thread calls it.
 class PageServer {
  public:
   // `*view` must outlive this object.
@@ -50,8 +49,7 @@ class PageServer {
   PlannerView* const view_;
   const std::string token_;
   const PageSite site_;
-  Mutex mutex_;
-  ViewerTable viewers_ ABSL_GUARDED_BY(mutex_);
+  ViewerTable viewers_;
 };
 
 }  // namespace copse::web

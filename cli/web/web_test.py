@@ -51,7 +51,7 @@ class Web(unittest.TestCase):
         self.processes = Processes(self.folder)
         self.addCleanup(self.processes.end)
         self.planner = self.processes.start_serving(PROGRAMS["planner"], "--set", "listen=127.0.0.1:0", "--set",
-                                                    f"run_dir={self.folder}")
+                                                    f"run_dir={self.folder}", *self.planner_settings())
         self.processes.start_serving(PROGRAMS["copsed"], "--set", "node=n1", "--set", f"planner={self.planner[1]}",
                                      "--set", f"socket=@web-{os.getpid()}", "--set", "admin_listen=127.0.0.1:0",
                                      "--set", f"run_dir={self.folder}")
@@ -59,6 +59,9 @@ class Web(unittest.TestCase):
                                                 f"unix:{self.folder}/view.sock", *self.settings())
 
     def settings(self):
+        return []
+
+    def planner_settings(self):
         return []
 
     def get(self, path, **headers):
@@ -204,7 +207,7 @@ class HttpsTest(Web):
         until("the new certificate", lambda: self.ask("/") and self.shown != first)
 
 
-class PageTest(Web):
+class Page(Web):
 
     VIEWERS = 2
 
@@ -228,6 +231,9 @@ class PageTest(Web):
 
     def cluster(self):
         return json.loads(self.ask("/api/cluster", **self.cookie).text)
+
+
+class PageTest(Page):
 
     def form_team(self, name="world"):
         ranks = [self.processes.start(sys.executable, PROGRAMS["rank"], PROGRAMS["libcopse"], f"@web-{os.getpid()}",
@@ -386,6 +392,83 @@ class PageTest(Web):
         self.planner[0].wait()
         until("an error", lambda: self.cluster().get("error"))
         self.assertNotIn("nodes", self.cluster())
+
+
+class ManyViewersTest(Page):
+    """More viewers than copse-web serves, and clients that never read."""
+
+    VIEWERS = 32
+    COMERS = 200
+
+    def planner_settings(self):
+        # The cluster is larger than what sockets' buffers hold.
+        with open(f"{self.folder}/topology.yaml", "w", encoding="ascii") as file:
+            file.write("version: 1\nswitches:\n  - {name: core}\nnodes:\n  - {name: \"absent[0001-1500]\", switch: core}\n")
+        return ["--set", f"topology={self.folder}/topology.yaml"]
+
+    def viewer(self, number):
+        return {**self.cookie, "X-Copse-Viewer": f"viewer{number}"}
+
+    def ask_at_once(self):
+        """Returns the answers of all viewers, who have all asked before the first one reads."""
+        connections = [http.client.HTTPConnection(self.web[1], timeout=PATIENCE_S) for _ in range(self.COMERS)]
+        for number, connection in enumerate(connections):
+            connection.request("GET", "/api/cluster", headers=self.viewer(number))
+        answers = [connection.getresponse() for connection in connections]
+        for answer in answers:
+            answer.text = answer.read().decode()
+        for connection in connections:
+            connection.close()
+        return answers
+
+    def ask_without_reading(self, number):
+        host, port = self.web[1].split(":")
+        one = socket.socket()
+        self.addCleanup(one.close)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        one.connect((host, int(port)))
+        request = "".join(f"{name}: {value}\r\n" for name, value in self.viewer(number).items())
+        one.sendall(f"GET /api/cluster HTTP/1.1\r\nHost: {self.web[1]}\r\n{request}\r\n".encode())
+        one.recv(1, socket.MSG_PEEK)
+        return one
+
+    def threads(self):
+        with open(f"/proc/{self.web[0].pid}/status", encoding="ascii") as status:
+            return int(re.search(r"Threads:\s+(\d+)", status.read())[1])
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.web[0].pid}/fd"))
+
+    def test_viewers_beyond_the_limit_and_clients_that_never_read_keep_nobody_waiting(self):
+        until("the cluster", lambda: len(self.ask("/api/cluster", **self.viewer(0)).text) > 256 << 10)
+        threads, descriptors = self.threads(), self.descriptors()
+
+        served = None
+        for _ in range(3):
+            answers = self.ask_at_once()
+            now_served = [number for number, answer in enumerate(answers) if answer.status == 200]
+            self.assertEqual(len(now_served), self.VIEWERS)
+            self.assertIn(served, (None, now_served))
+            served = now_served
+            for number in set(range(self.COMERS)) - set(served):
+                self.assertEqual((answers[number].status, answers[number].headers["Retry-After"]), (503, "10"))
+            for number in served:
+                self.assertIn("topology", json.loads(answers[number].text))
+        self.assertLess(self.threads(), threads + self.VIEWERS // 2)
+
+        unread = [self.ask_without_reading(served[number % self.VIEWERS]) for number in range(self.COMERS)]
+        self.assertEqual(self.metrics()["copse_planner_up"], "1")
+        for number in served:
+            self.assertEqual(self.ask("/api/cluster", **self.viewer(number)).status, 200)
+        # Nobody has waited until they were given up.
+        self.assertGreaterEqual(self.descriptors(), descriptors + self.COMERS)
+        self.assertLess(self.threads(), threads + self.VIEWERS // 2)
+        self.assertEqual(self.ask("/api/cluster", **self.viewer("new")).status, 503)
+
+        for one in unread:
+            one.close()
+        until("a place", lambda: self.ask("/api/cluster", **self.viewer("new")).status == 200)
 
 
 if __name__ == "__main__":
