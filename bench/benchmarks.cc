@@ -32,6 +32,7 @@ absl::Status RunContest(const Options& options, const Contest& contest, const Re
                                                                {"probe", RunProbe},
                                                                {"replan", RunReplan},
                                                                {"scale", RunScale},
+                                                               {"scrape", RunScrape},
                                                                {"shares", RunShares},
                                                                {"tnbc-steps", RunTnbcSteps}};
   const auto code = codes.find(TextOf(contest.line, "code", contest.bench));

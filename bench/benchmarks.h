@@ -22,7 +22,7 @@ absl::Status RunBenchmark(const std::string& name, const Options& options, const
 using Code = absl::Status(const Options& options, const Contest& contest, const Reporter& report);
 Code RunAlu, RunApps, RunAppsTnbc, RunControlCore, RunControlSwarm, RunDerive, RunFabric, RunFailover,
     RunHopInstructions, RunHostile, RunIdle, RunLaunch, RunMemory, RunMgoTable, RunModel, RunPage, RunPlanQuality,
-    RunPlanTime, RunProbe, RunReplan, RunScale, RunShares, RunTnbcSteps;
+    RunPlanTime, RunProbe, RunReplan, RunScale, RunScrape, RunShares, RunTnbcSteps;
 
 // Returns the slope of the straight line that fits the points (x, y) best.
 double Slope(const std::vector<std::pair<double, double>>& points);

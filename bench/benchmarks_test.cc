@@ -267,8 +267,21 @@ TEST(PageTest, ABrowserSeesAllNodes) {
       EXPECT_GT(row.median, 0) << row.metric;
     }
   }
-  EXPECT_EQ(kinds, Each({"copse"},
-                        {{"first paint", 1}, {"memory", 1}, {"longest task", 1}, {"planner", 2}, {"copse-web", 1}}));
+  EXPECT_EQ(
+      kinds,
+      Each({"copse"},
+           {{"first paint", 1}, {"memory", 1}, {"longest task", 1}, {"planner", 2}, {"copse-web", 1}, {"scrape", 1}}));
+}
+
+TEST(ScrapeTest, ANodeIsScraped) {
+  Kinds kinds;
+  for (const Row& row : RunQuick("scrape", {})) {
+    CountKind(row, &kinds);
+    if (row.metric == "time") {
+      EXPECT_GT(row.median, 0);
+    }
+  }
+  EXPECT_EQ(kinds, Each({"copse"}, {{"time", 1}, {"cpu", 1}, {"loop", 1}}));
 }
 
 TEST(OptionsTest, CellsAreWantedByPartsOfTheirNames) {

@@ -4,9 +4,9 @@
 
 Arguments: copse-planner, copse-web, control_swarm, planner_cluster.py, browser.py, then the numbers of nodes, teams and
 viewers, two numbers of seconds, the number of rounds, and a folder. Each round is a line of fields, "round paint_s=S
-memory_mb=M task_ms=T planner=P web=W alone=A": the first paint of the cluster, the tab's memory and its longest task while
+memory_mb=M task_ms=T planner=P web=W alone=A scrape_ms=S": the first paint of the cluster, the tab's memory and its longest task while
 it shows the cluster for the first number of seconds, and what planner and copse-web take of a core for the viewers, beyond
-`alone`, what the planner takes without any. The second number is how long the viewers look: longer than copse-web's longest
+`alone`, what the planner takes without any, and the median time of a scrape then. The second number is how long the viewers look: longer than copse-web's longest
 pause. The last line is "end", or "skipped: why", or "failed: why".
 """
 
@@ -14,16 +14,19 @@ import http.client
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 
 CONNECT_S = 120
 TEAMS_S = 120
 # Lists are no longer asked for when nobody has looked for so long (cli/web/planner_view.h).
 INTEREST_S = 10
 PAUSE_S = 1
+SCRAPES = 100
 WATCH = """
 let longest = 0;
 new PerformanceObserver((list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); })
@@ -139,6 +142,17 @@ class Bench:
         passed = time.monotonic() - begun
         return [100 * (cpu_s(process) - was) / passed for process, was in zip(processes, before)]
 
+    def scrape_ms(self):
+        """Returns the median time from the connection to the last byte of the planner's metrics."""
+        times = []
+        for _ in range(SCRAPES):
+            begun = time.monotonic()
+            with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=60) as answer:
+                if b"\ncopse_planner_up 1\n" not in answer.read():
+                    raise AssertionError("copse-web does not show the planner")
+            times.append(1000 * (time.monotonic() - begun))
+        return statistics.median(times)
+
     def look(self):
         """Returns the time of the first paint, the tab's highest memory, and the longest task after the paint."""
         with browser.Browser(self.folder) as tab:
@@ -177,9 +191,10 @@ class Bench:
     def round(self):
         time.sleep(INTEREST_S + PAUSE_S)  # tidy: allow(sleep) because it is how long interest lasts
         alone = self.use(self.seconds)
+        scrape_ms = self.scrape_ms()
         paint_s, memory_mb, task_ms = self.look()
         planner, web = (with_them - without for with_them, without in zip(self.use_by_viewers(), alone))
-        return f"round paint_s={paint_s:.3f} memory_mb={memory_mb:.1f} task_ms={task_ms:.0f} planner={planner:.2f} web={web:.2f} alone={alone[0]:.2f}"
+        return f"round paint_s={paint_s:.3f} memory_mb={memory_mb:.1f} task_ms={task_ms:.0f} planner={planner:.2f} web={web:.2f} alone={alone[0]:.2f} scrape_ms={scrape_ms:.3f}"
 
 
 def main(nodes, teams, viewers, seconds, viewed_s, rounds, folder):

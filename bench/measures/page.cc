@@ -43,7 +43,8 @@ absl::Status RunPage(const Options& options, const Contest&, const Reporter& rep
       {looked, "longest task", "ms", "task_ms", "of the tab, after the first paint"},
       {viewed, "planner", "%", "planner", "of a core, beyond what it takes without viewers"},
       {viewed, "copse-web", "%", "web", "of a core, beyond what it takes without viewers"},
-      {"nobody looks", "planner", "%", "alone", "of a core"}};
+      {"nobody looks", "planner", "%", "alone", "of a core"},
+      {"nobody looks", "scrape", "ms", "scrape_ms", "of the planner by copse-web; its figures are at most 1 s older"}};
   const auto row = [&scale](const Column& column) {
     return Row{
         .bench = "page", .what = column.what, .system = "copse", .nodes = scale.nodes, .ppn = 1, .note = column.note};
