@@ -122,6 +122,7 @@ absl::StatusOr<Json> AskTeam(ctl::AdminClient* client, uint64_t id) {
   client->Renew();
   v1::ShowTeamRequest request;
   request.set_id(id);
+  request.set_without_calls(true);
   ASSIGN_OR_RETURN(const v1::ShowTeamReply team, client->Call(PlannerAdmin::ShowTeam, request));
   return ctl::ToJson(team.team());
 }

@@ -36,7 +36,7 @@ struct DaemonStats {
   ctl::Json stats;
 };
 absl::StatusOr<DaemonStats> AskStats(ctl::AdminClient* client);
-// One team with its members. The planner asks its daemons.
+// One team with its members, without its calls.
 absl::StatusOr<ctl::Json> AskTeam(ctl::AdminClient* client, uint64_t id);
 absl::StatusOr<ctl::Json> AskPlans(ctl::AdminClient* client, uint64_t team);
 

@@ -220,15 +220,19 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
         context, "ShowTeam", [this, request, reply](const rpc::Principal& who, const CallEnd& done) -> absl::Status {
           const TeamId id(request->id());
           ASSIGN_OR_RETURN(const auto team, coordinator_->view().FindTeam(id));
+          const auto answer = [this, id, who, reply, done](const std::optional<StatusLists::CallCounts>& calls) {
+            if (!done.is_open()) return;
+            const auto info = coordinator_->view().FindTeam(id);
+            if (info.ok()) lists_.FillTeamFor(who, *info, StatusLists::CallsOf(calls, id), reply->mutable_team());
+            done(info.status());
+          };
           std::vector<std::string> nodes;
           for (const auto& node : team.layout.nodes) nodes.push_back(node.name);
-          statuses_.CountCalls(
-              nodes, [this, id, who, reply, done](const std::optional<StatusLists::CallCounts>& calls) {
-                if (!done.is_open()) return;
-                const auto info = coordinator_->view().FindTeam(id);
-                if (info.ok()) lists_.FillTeamFor(who, *info, StatusLists::CallsOf(calls, id), reply->mutable_team());
-                done(info.status());
-              });
+          if (request->without_calls()) {
+            answer(std::nullopt);
+          } else {
+            statuses_.CountCalls(nodes, answer);
+          }
           return absl::OkStatus();
         });
   }

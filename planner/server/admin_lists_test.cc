@@ -210,6 +210,11 @@ TEST_F(AdminListsTest, NodesAreAskedForCallsThatAreWantedAndOfTheirTeams) {
   daemons_[1]->Send(schedule::StatusReply{.query = query.query, .status = {.node = "n1"}});
   asks.join();
   EXPECT_EQ(shown.team().name(), "team1");
+  EXPECT_TRUE(shown.team().has_calls());
+  show.set_without_calls(true);
+  EXPECT_TRUE(Ask(life_, &Stub::ShowTeam, show, &shown).ok());
+  EXPECT_EQ(shown.team().members_size(), 1);
+  EXPECT_FALSE(shown.team().has_calls());
   v1::GetStatsRequest of_other;
   of_other.set_node("n0");
   v1::GetStatsReply stats;
