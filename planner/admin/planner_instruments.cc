@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/admin/planner_instruments.h"
 
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/cpu_time.h"
+#include "planner/store/store_address.h"
 #include "rpc/identity.h"
 
 namespace copse::planner {
@@ -21,6 +24,14 @@ uint64_t ResidentBytes() {
   uint64_t pages = 0, resident_pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident_pages;
   return resident_pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Returns the room on the file system of the store's file, or nothing if the store is no file.
+std::optional<uint64_t> FreeBytes(const std::string& store) {
+  const absl::StatusOr<StoreAddress> address = ParseStoreAddress(store);
+  struct statvfs room = {};
+  if (!address.ok() || statvfs(address->file.c_str(), &room) != 0) return std::nullopt;
+  return room.f_bavail * room.f_frsize;
 }
 
 }  // namespace
@@ -102,6 +113,7 @@ std::map<std::string, uint64_t> PlannerInstruments::Counters() const {
   counters["store.time_p99_us"] = commits.times_ns().Percentile(0.99) / 1000;
   counters["store.time_max_us"] = commits.times_ns().max() / 1000;
   counters["store.quarantined"] = parts_.coordinator->quarantined();
+  if (const std::optional<uint64_t> bytes = FreeBytes(store_)) counters["store.free_bytes"] = *bytes;
   counters["store.waiting_changes"] = outbox.commits().waiting_changes();
   counters["store.waiting_messages"] = outbox.waiting_messages();
   counters["store.failing_ms"] = static_cast<uint64_t>(absl::ToInt64Milliseconds(outbox.commits().failing_for()));

@@ -83,6 +83,7 @@ TEST(PlannerProcessTest, TellsWhatItIs) {
     EXPECT_LT(status.since_s(), 600);
     EXPECT_GT(status.longest_turn_ms(), 0);
     EXPECT_EQ(status.longest_turn_at().size(), sizeof("2026-01-01T00:00:00Z") - 1) << status.longest_turn_at();
+    EXPECT_EQ(Counters(life).count("store.free_bytes"), store.empty() ? 0u : 1u);
   }
 }
 

@@ -85,7 +85,7 @@ export function storePanel(data) {
     ["failing for", `${((counters["store.failing_ms"] ?? 0) / 1e3).toFixed(1)} s`],
     ["set aside as damaged", counters["store.quarantined"] ?? 0],
     ["waiting changes", counters["store.waiting_changes"] ?? 0],
-    ["disk left", "not told by the planner"],
+    ["disk left", counters["store.free_bytes"] === undefined ? "the store is no file" : bytes(counters["store.free_bytes"])],
   ]);
 }
 
