@@ -57,10 +57,10 @@ class Cluster:
                           f"join_token_file={self.token_file}", "--set",
                           f"socket={self.socket_of(name)}", "--set", "admin_listen=127.0.0.1:0")
 
-    def start_rank(self, rank):
+    def start_rank(self, rank, team="world", size=4):
         process = subprocess.Popen(
             [sys.executable, PROGRAMS["rank"], PROGRAMS["libcopse"],
-             self.socket_of("n1" if rank < 2 else "n2"), "world", str(rank), "4"],
+             self.socket_of("n1" if rank < size // 2 else "n2"), team, str(rank), str(size)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.processes.append(process)
         return process
@@ -70,9 +70,9 @@ class Cluster:
         said = rank.stdout.readline().decode().strip()
         assert said == word, (said, word)
 
-    def enter(self, *ranks):
+    def enter(self, *ranks, calls=1):
         for rank in ranks:
-            self.ranks[rank].stdin.write(b"1\n")
+            self.ranks[rank].stdin.write(f"{calls}\n".encode())
             self.ranks[rank].stdin.flush()
 
     def stop(self):
@@ -354,6 +354,29 @@ class ClusterTest(unittest.TestCase):
         self.cluster.enter(1)
         for rank in self.cluster.ranks:
             self.cluster.expect(rank, "done")
+
+    def test_the_measured_calls_of_two_teams_are_apart(self):
+        """Daemons' histograms are of both. Late, since other tests count teams that have ended."""
+        self.cluster.enter(0, 1, 2, 3, calls=100)  # another test's new plans begin some calls later
+        for rank in self.cluster.ranks:
+            self.cluster.expect(rank, "done")
+        beside = [self.cluster.start_rank(rank, "beside", 2) for rank in range(2)]
+        for rank in beside:
+            self.cluster.expect(rank, "ready")
+        for rank in beside:
+            rank.stdin.write(b"text\n")
+            rank.stdin.flush()
+        for rank in beside:
+            self.cluster.expect(rank, "text")
+        for team, collective in (("beside", "bcast"), ("world", "barrier")):
+            with self.subTest(team=team):
+                shown = self.json("team", "show", team)["plans"]
+                self.assertEqual([plan["collective"] for plan in shown], [collective])
+        for rank in beside:
+            rank.stdin.close()
+            self.assertEqual(rank.wait(PATIENCE_S), 0)
+        until("the team's end", lambda: [team["name"] for team in self.json("team", "list")] == ["world"])
+        self.fails(1, "coll", "list", "--team", "4711", says="team 4711")
 
     def test_histograms_are_selected(self):
         self.cluster.enter(0, 1, 2, 3)

@@ -123,9 +123,10 @@ RowWork<v1::ListTeamsReply> AdminLists::TeamRows(const v1::ListTeamsRequest& req
   };
 }
 
-void AdminLists::FillMeasured(const schedule::TeamLayout& layout, const schedule::Plan& plan,
+void AdminLists::FillMeasured(const coordinator::ListedPlan& listed, const schedule::Plan& plan,
                               const MeasuredCalls& calls, bool is_priced, v1::PlanRow* row) const {
-  const std::optional<MeasuredCall> call = calls.Of(layout, plan);
+  const schedule::TeamLayout& layout = *listed.layout;
+  const std::optional<MeasuredCall> call = calls.Of(layout, listed.id, plan);
   if (!call.has_value()) return;
   if (is_priced && call->plan_bytes.has_value()) {
     const absl::StatusOr<double> us = plan_maker_->Predict(layout, plan, *call->plan_bytes);
@@ -173,7 +174,7 @@ size_t AdminLists::AddPlanRow(PlanListing* listing, v1::ListPlansReply* reply) c
     v1::PlanRow row;
     FillPlan(*listed, shape->plan, path.ok() ? *path : std::vector<std::string>(), &row);
     const bool is_priced = PlanMeasures::IsPricedAtOnce(layout) && listing->prices < kListedPricesMax;
-    FillMeasured(layout, shape->plan, *listing->calls, is_priced, &row);
+    FillMeasured(*listed, shape->plan, *listing->calls, is_priced, &row);
     if (is_priced && row.has_measured()) ++listing->prices;
     encoded = row.SerializeAsString();
   }

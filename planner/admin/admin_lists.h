@@ -54,7 +54,7 @@ class AdminLists {
   struct PlanListing;
   size_t AddPlanRow(PlanListing* listing, v1::ListPlansReply* reply) const;  // as a RowSource
   // Adds what calls of the plan took, and the prediction of a call of that size, if that is wanted in addition.
-  void FillMeasured(const schedule::TeamLayout& layout, const schedule::Plan& plan, const MeasuredCalls& calls,
+  void FillMeasured(const coordinator::ListedPlan& listed, const schedule::Plan& plan, const MeasuredCalls& calls,
                     bool is_priced, v1::PlanRow* row) const;
   // Returns some nodes of each team that is selected, kMeasuredNodesMax at most. Adds these teams to `*teams` if that
   // is not null.

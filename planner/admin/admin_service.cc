@@ -553,7 +553,7 @@ class AdminCalls final : public AdminService, public v1::AdminService::CallbackS
     const TeamId team = info.layout.id;
     measures_.Ask(nodes, {team},
                   [info, done, then = std::move(then)](const std::shared_ptr<const MeasuredCalls>& calls) {
-                    if (done.is_open()) then({info, calls, calls->Of(info.layout, info.plan)});
+                    if (done.is_open()) then({info, calls, calls->Of(info.layout, info.plan.id, info.plan)});
                   });
     return absl::OkStatus();
   }

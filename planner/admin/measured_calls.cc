@@ -60,11 +60,10 @@ void MeasuredCalls::AddPlanCalls(TeamId team, const schedule::DaemonStatus& stat
   for (const schedule::PlanCalls& made : status.plan_calls) by_plan[made.plan] += made.calls;
 }
 
-std::optional<uint64_t> MeasuredCalls::CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
-                                               const NodeCalls& node) {
+std::optional<uint64_t> MeasuredCalls::CallsOf(const schedule::TeamLayout& layout, PlanId plan, const NodeCalls& node) {
   const auto team = node.by_plan.find(layout.id);
   if (team == node.by_plan.end()) return std::nullopt;
-  const auto calls = team->second.find(plan.id);
+  const auto calls = team->second.find(plan);
   return calls == team->second.end() ? 0 : calls->second;
 }
 
@@ -81,7 +80,8 @@ bool MeasuredCalls::Has(const schedule::TeamLayout& layout) const {
   });
 }
 
-std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const {
+std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout, PlanId id,
+                                              const schedule::Plan& plan) const {
   const uint32_t ranks = layout.shape.size();
   std::map<SizeClassKey, uint64_t> counts;
   struct Answer {
@@ -93,7 +93,7 @@ std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout
   std::vector<Answer> nodes;
   for (uint32_t n = 0; n < layout.nodes.size(); ++n) {
     const auto found = nodes_.find(layout.nodes[n].name);
-    if (found == nodes_.end() || CallsOf(layout, plan, found->second) == 0) continue;
+    if (found == nodes_.end() || CallsOf(layout, id, found->second) == 0) continue;
     nodes.push_back({&found->first, &found->second, NodeIndex(n)});
     for (const schedule::LatencyStatus& row : found->second.latencies) {
       if (row.part != schedule::CallPart::kCall || !Serves(plan, row, ranks)) continue;
@@ -122,7 +122,7 @@ std::optional<MeasuredCall> MeasuredCalls::Of(const schedule::TeamLayout& layout
       here.least_us = Microseconds(histogram.min());
     }
     if (here.count == 0 || (slowest.count > 0 && here.median_us <= slowest.median_us)) continue;
-    if (const auto calls = CallsOf(layout, plan, *node); calls.has_value()) {
+    if (const auto calls = CallsOf(layout, id, *node); calls.has_value()) {
       const auto& of_rank = layout.shape.node_of_rank;
       const auto own = *calls * static_cast<uint64_t>(std::count(of_rank.begin(), of_rank.end(), index));
       here.others = served - std::min(served, own);  // own ones may be in flight

@@ -44,7 +44,8 @@ class MeasuredCalls {
   // Returns what calls took at the node of the team where they took longest, of the size class with the most calls of
   // those that `plan` of the team serves; nullopt: there were none. Nodes that tell that no call of the team has used
   // the plan do not count.
-  std::optional<MeasuredCall> Of(const schedule::TeamLayout& layout, const schedule::Plan& plan) const;
+  // The plan's id is `id`, whichever `plan` has: lists decode plans that differ in nothing else once.
+  std::optional<MeasuredCall> Of(const schedule::TeamLayout& layout, PlanId id, const schedule::Plan& plan) const;
   // Returns the processes of all nodes that have answered.
   uint32_t clients() const;
 
@@ -55,8 +56,7 @@ class MeasuredCalls {
     std::map<TeamId, std::map<PlanId, uint64_t>> by_plan;  // of the teams of which the daemon has told
   };
   // Returns how many calls of the team have used the plan at the node; nullopt: not known.
-  static std::optional<uint64_t> CallsOf(const schedule::TeamLayout& layout, const schedule::Plan& plan,
-                                         const NodeCalls& node);
+  static std::optional<uint64_t> CallsOf(const schedule::TeamLayout& layout, PlanId plan, const NodeCalls& node);
 
   std::map<std::string, NodeCalls> nodes_;
 };

@@ -52,7 +52,7 @@ TEST(MeasuredCallsTest, TheSlowestNodeCounts) {
       Two({Call(Collective::kAllreduce, 8, 40'000)},
           {Call(Collective::kAllreduce, 8, 90'000), Row(Collective::kAllreduce, 8, schedule::CallPart::kRanks, 30'000),
            Row(Collective::kAllreduce, 8, schedule::CallPart::kNetwork, 200'000)});
-  const auto call = calls.Of(Layout(), PlanFor(Collective::kAllreduce, 0, 120));
+  const auto call = calls.Of(Layout(), PlanId(1), PlanFor(Collective::kAllreduce, 0, 120));
   ASSERT_TRUE(call.has_value());
   EXPECT_EQ(call->node, "n1");
   EXPECT_EQ(call->median_us, 90);
@@ -66,24 +66,22 @@ TEST(MeasuredCallsTest, TheSlowestNodeCounts) {
 TEST(MeasuredCallsTest, TheSizeThatRanMostCounts) {
   const MeasuredCalls calls = Two({Call(Collective::kBcast, 8, 1000, 5), Call(Collective::kBcast, 64, 2000, 6)},
                                   {Call(Collective::kBcast, 8, 1000, 5), Call(Collective::kBcast, 64, 2000, 5)});
-  EXPECT_EQ(calls.Of(Layout(), PlanFor(Collective::kBcast, 0, 120))->plan_bytes, 64u);
+  EXPECT_EQ(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kBcast, 0, 120))->plan_bytes, 64u);
 }
 
 TEST(MeasuredCallsTest, CallsOfOtherPlansAndOtherNodesDoNot) {
   MeasuredCalls calls = Two({Call(Collective::kBcast, 8, 1000)}, {});
   calls.Add({.node = "n2", .latencies = {Call(Collective::kReduce, 8, 1000)}});
-  EXPECT_TRUE(calls.Of(Layout(), PlanFor(Collective::kBcast, 0, 8)).has_value());
-  EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kBcast, 0, 7)).has_value());
-  EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kBcast, 9, 100)).has_value());
-  EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kReduce, 0, 100)).has_value());
+  EXPECT_TRUE(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kBcast, 0, 8)).has_value());
+  EXPECT_FALSE(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kBcast, 0, 7)).has_value());
+  EXPECT_FALSE(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kBcast, 9, 100)).has_value());
+  EXPECT_FALSE(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kReduce, 0, 100)).has_value());
 }
 
 // Histograms are of all teams, but how many calls a team has made by each plan is told of teams that are asked for.
 TEST(MeasuredCallsTest, APlanThatNoCallOfTheTeamHasUsedWasNotMeasured) {
   schedule::TeamLayout layout = Layout();
   layout.id = TeamId(7);
-  schedule::Plan plan = PlanFor(Collective::kBcast, 0, 100);
-  plan.id = PlanId(70);
   const auto measured = [&](TeamId asked_of, std::vector<schedule::PlanCalls> calls_by_plan) {
     MeasuredCalls calls;
     schedule::DaemonStatus status{.node = "n1", .teams = 2};
@@ -91,7 +89,7 @@ TEST(MeasuredCallsTest, APlanThatNoCallOfTheTeamHasUsedWasNotMeasured) {
     calls.AddPlanCalls(asked_of, status);  // answers come in any order
     status.latencies = {Call(Collective::kBcast, 8, 1000, 6), Call(Collective::kBcast, 16, 1000, 4)};
     calls.Add(status);
-    return calls.Of(layout, plan);
+    return calls.Of(layout, PlanId(70), PlanFor(Collective::kBcast, 0, 100));
   };
   EXPECT_FALSE(measured(TeamId(7), {}).has_value());
   EXPECT_FALSE(measured(TeamId(7), {{PlanId(71), 5}}).has_value());
@@ -108,9 +106,9 @@ TEST(MeasuredCallsTest, APlanThatNoCallOfTheTeamHasUsedWasNotMeasured) {
 TEST(MeasuredCallsTest, BlocksOfDifferentLengthsAreMeansOrOfNoKnownSize) {
   const MeasuredCalls calls =
       Two({Call(Collective::kAllgatherv, 4096, 1000), Call(Collective::kAlltoallv, 64, 1000)}, {});
-  EXPECT_EQ(calls.Of(Layout(), PlanFor(Collective::kAllgather, 1000, 2000))->plan_bytes, 1024u);
-  EXPECT_FALSE(calls.Of(Layout(), PlanFor(Collective::kAlltoall, 0, 1024)).has_value());
-  const auto unknown = calls.Of(Layout(), PlanFor(Collective::kAlltoall, 65537, schedule::kCallBytesMax));
+  EXPECT_EQ(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kAllgather, 1000, 2000))->plan_bytes, 1024u);
+  EXPECT_FALSE(calls.Of(Layout(), PlanId(1), PlanFor(Collective::kAlltoall, 0, 1024)).has_value());
+  const auto unknown = calls.Of(Layout(), PlanId(1), PlanFor(Collective::kAlltoall, 65537, schedule::kCallBytesMax));
   ASSERT_TRUE(unknown.has_value());
   EXPECT_EQ(unknown->plan_bytes, std::nullopt);
   EXPECT_EQ(unknown->bytes_min, 64u);
@@ -120,7 +118,7 @@ TEST(MeasuredCallsTest, BlocksOfDifferentLengthsAreMeansOrOfNoKnownSize) {
 TEST(MeasuredCallsTest, DamagedHistogramsAreNoCalls) {
   schedule::LatencyStatus damaged = Call(Collective::kBcast, 8, 1000);
   damaged.buckets = {{Histogram::kBucketCount, 5}};
-  EXPECT_FALSE(Two({damaged}, {}).Of(Layout(), PlanFor(Collective::kBcast, 0, 8)).has_value());
+  EXPECT_FALSE(Two({damaged}, {}).Of(Layout(), PlanId(1), PlanFor(Collective::kBcast, 0, 8)).has_value());
 }
 
 bool Says(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
