@@ -227,6 +227,18 @@ TEST_F(SwitchWithoutPlansTest, AMemberThatHasCommittedIsAskedForThem) {
   coordinator->OnMessage(1, schedule::TeamPlans{TeamId{77}, EpochId{2}, next.plans});
 }
 
+TEST_F(SwitchWithoutPlansTest, AnotherMemberIsAskedIfTheFirstHasLeft) {
+  CommitAfterRestart({schedule::Feature::kTeamPlans});
+  sink.Take<schedule::PlansQuery>(1);
+  coordinator->OnMessage(1, schedule::LeaveTeam{team.layout.id});
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(sink.Take<schedule::PlansQuery>(2).team, team.layout.id);
+  coordinator->OnMessage(2, schedule::TeamPlans{team.layout.id, EpochId{2}, next.plans});
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(ExplainedNext().ok());
+  EXPECT_TRUE(Silent());
+}
+
 TEST_F(SwitchWithoutPlansTest, DaemonsOfEarlierVersionsBringThemWhenTheyRegisterAgain) {
   CommitAfterRestart({});
   EXPECT_TRUE(Silent());

@@ -410,6 +410,18 @@ void Epochs::AskForPlans(Team& team, const Node& node) {
   if (!node.announcement.features.contains(schedule::Feature::kTeamPlans)) return;
   team.asked_for_plans = state_->Now();
   state_->outbox.Send(node.session, schedule::PlansQuery{team.id()});
+  // It may leave the team before it is asked.
+  state_->timers.Set(state_->Now() + kAskAgain, [this, id = team.id()] { AskAnyForPlans(id); });
+}
+
+void Epochs::AskAnyForPlans(TeamId id) {
+  Team* const team = state_->teams.Find(id);
+  for (uint32_t i = 0; team != nullptr && i < team->node_count(); ++i) {
+    const Member& member = team->members[i];
+    const Node* const node = state_->nodes.Live(team->record.layout.nodes[i]);
+    const bool has_plans = member.remains() && member.known && member.committed == team->record.epoch;
+    if (has_plans && node != nullptr) AskForPlans(*team, *node);
+  }
 }
 
 void Epochs::CheckSettled(Team& team) {

@@ -70,8 +70,10 @@ class Epochs {
   absl::StatusOr<std::vector<std::string>> Encode(std::vector<schedule::Plan> plans);  // with new ids
   // Returns the joins of each member's ranks, by member; they point into `joins`.
   std::vector<std::vector<const Join*>> JoinsByMember(const Team& team, const std::vector<Join>& joins) const;
-  // Asks a member that has committed, if the planner was started again before any member had.
+  // Asks a member that has committed, if the planner was started again before any member had, and again until there is
+  // an answer: another one if it has left.
   void AskForPlans(Team& team, const Node& node);
+  void AskAnyForPlans(TeamId id);
   void Label(Team& team);  // requires that all members have accepted; Decide follows
   void Decide(Team& team);
   void OnDecisionStored(Team& team);
