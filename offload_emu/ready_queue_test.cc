@@ -45,6 +45,11 @@ TEST_F(ReadyQueueTest, HigherPriorityFirstElseInOrder) {
   EXPECT_EQ(Pop(), first);
   queue_.PushInterrupted(job, first);  // before its equals
   EXPECT_EQ(Pop(), first);
+  Sequence* const later = Make(3);
+  queue_.Push(job, later);
+  queue_.PushInterrupted(job, first);  // behind what has become ready meanwhile with a higher priority
+  EXPECT_EQ(Pop(), later);
+  EXPECT_EQ(Pop(), first);
   EXPECT_EQ(Pop(), second);
   EXPECT_EQ(Pop(), low);
   EXPECT_EQ(Pop(), nullptr);

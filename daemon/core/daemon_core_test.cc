@@ -573,6 +573,7 @@ TEST_F(FormationsTest, RequestsFailWithoutAPlannerAndItsOtherMembersAreTold) {
   RunFor(absl::Seconds(6));
   EXPECT_EQ(refused().cause, FailureCause::kNoPlanner);
   EXPECT_EQ(refused().node, "n0");
+  EXPECT_THAT(refused().text, Names("team 't'"));
   Create();
   EXPECT_EQ(refused().cause, FailureCause::kNoPlanner);  // at once by now
   core_.OnPlannerUp();
