@@ -18,7 +18,8 @@ std::string PageParts::After(uint64_t after) const {
   for (const auto& [name, part] : parts_) {
     if (part.version > after || after > version_) absl::StrAppend(&text, ",\"", name, "\":", part.text);
   }
-  return text + "}";
+  text.push_back('}');
+  return text;
 }
 
 }  // namespace copse::web
