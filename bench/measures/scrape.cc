@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Measures a scrape of a node by copse-exporter, and what one each second costs the node.
+#include <sys/types.h>
+
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -13,6 +16,7 @@
 #include "bench/benchmarks.h"
 #include "bench/measures/process_usage.h"
 #include "bench/measures/timed_team.h"
+#include "collectives/collective.h"
 #include "httplib.h"
 #include "testbed/processes/child_process.h"
 #include "testbed/processes/process_cluster.h"
