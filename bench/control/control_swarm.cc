@@ -2,7 +2,10 @@
 //
 // The control streams of many daemons in one process, over gRPC. Each daemon has a connection of its own.
 //
-//     control_swarm PLANNER NODES [earlier]
+//     control_swarm PLANNER NODES [earlier] [authority=DIR]
+//
+// With `authority` the connections have mutual TLS: each daemon has a certificate of its own, by the authority that
+// copse-ca has made in DIR, and believes a planner that this authority has signed.
 //
 // Reads commands from standard input, one a line, and answers each with one line of key=value pairs:
 //     connect SECONDS      begins the streams of all daemons that have none, which took opened_s, and then waits until
@@ -26,15 +29,21 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/support/client_callback.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -44,6 +53,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/check.h"
@@ -51,6 +61,7 @@
 #include "base/mutex.h"
 #include "base/version.h"
 #include "daemon/rpc/reconnect_pause.h"
+#include "offload_emu/tcp/testing/test_authority.h"
 #include "offload_emu/ucx/ucx_transport.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
@@ -72,6 +83,10 @@ constexpr uint32_t kCounters = 60;  // about as many as a daemon has
 // A stream is given up like a real daemon's (daemon/rpc/planner_stream.cc).
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
+// So many daemons with certificates connect at once: one process makes the handshakes of all, and would answer no ping
+// of the planner meanwhile.
+constexpr uint32_t kHandshakesMax = 256;
+constexpr int kDays = 90;  // the planner warns of certificates that end soon
 
 std::string NameOf(uint32_t node) { return absl::StrFormat("node%06d", node); }
 
@@ -140,26 +155,53 @@ std::string AddressThatIsSilent() {
   return transport->LocalAddress();
 }
 
+std::string ContentOf(const std::string& path) {
+  std::ifstream file(path);
+  CHECK(file.is_open());
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// Makes the daemons' credentials.
+class Credentials {
+ public:
+  // `folder` is copse-ca's; empty: connections are not encrypted.
+  explicit Credentials(const std::string& folder) {
+    if (folder.empty()) return;
+    authority_.emplace(emu::TestCertificate{ContentOf(folder + "/ca.pem"), ContentOf(folder + "/ca.key")});
+  }
+
+  bool have_tls() const { return authority_.has_value(); }
+
+  std::shared_ptr<grpc::ChannelCredentials> Of(uint32_t node) const {
+    if (!authority_.has_value()) return grpc::InsecureChannelCredentials();
+    const emu::TestCertificate own = authority_->Issue({.uri = "spiffe://copse/node/" + NameOf(node), .days = kDays});
+    grpc::experimental::TlsChannelCredentialsOptions options;
+    options.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+        authority_->certificate(), std::vector<grpc::experimental::IdentityKeyCertPair>{{own.key, own.certificate}}));
+    options.watch_root_certs();
+    options.watch_identity_key_cert_pairs();
+    options.set_check_call_host(false);
+    options.set_certificate_verifier(std::make_shared<grpc::experimental::NoOpCertificateVerifier>());
+    return grpc::experimental::TlsCredentials(options);
+  }
+
+ private:
+  std::optional<emu::TestAuthority> authority_;
+};
+
 // All daemons. gRPC's threads call OnMessage and OnEnd; the program's thread calls the others.
 class Swarm {
  public:
-  Swarm(std::string planner, uint32_t nodes, bool earlier)
+  Swarm(std::string planner, uint32_t nodes, bool earlier, const Credentials& credentials)
       : planner_(std::move(planner)),
         nodes_(nodes),
         earlier_(earlier),
         address_(AddressThatIsSilent()),
+        have_tls_(credentials.have_tls()),
         daemons_(nodes) {
     for (uint32_t node = 0; node < nodes; ++node) {
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-      arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-      arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-      arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-      arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-      arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
-      daemons_[node].stub = std::make_unique<grpc::GenericStub>(
-          grpc::CreateCustomChannel(planner_, grpc::InsecureChannelCredentials(), arguments));
+      daemons_[node].credentials = credentials.Of(node);
+      daemons_[node].stub = NewStub(daemons_[node].credentials);
       daemons_[node].pauses = std::make_unique<daemon::ReconnectPause>(daemon::ReconnectPauseOptions(), node);
     }
   }
@@ -271,6 +313,7 @@ class Swarm {
         ++(proto.registered().accepted() ? registered_ : refused_);
         daemons_[node].registered = proto.registered().accepted();
         daemons_[node].accepted = absl::Now();
+        NoteConnected(&daemons_[node]);
         break;
       case v1::ToDaemon::kContentQuery: {
         CHECK(proto.content_query().sha256() == world_content_.sha256());
@@ -309,6 +352,8 @@ class Swarm {
     const MutexLock lock(&mutex_);
     Daemon& daemon = daemons_[node];
     daemon.stream = nullptr;
+    if (have_tls_ && daemon.connects) daemon.stub = NewStub(daemon.credentials);  // the old one would try by itself
+    NoteConnected(&daemon);
     if (std::exchange(daemon.registered, false)) {
       --registered_;
       ++ended_;
@@ -322,7 +367,9 @@ class Swarm {
 
  private:
   struct Daemon {
+    std::shared_ptr<grpc::ChannelCredentials> credentials;
     std::unique_ptr<grpc::GenericStub> stub;
+    bool connects = false;  // its stream has begun, and the planner has not accepted it
     Stream* stream = nullptr;
     std::unique_ptr<daemon::ReconnectPause> pauses;
     std::unique_ptr<grpc::Alarm> pause;  // before it connects again
@@ -331,9 +378,38 @@ class Swarm {
     uint64_t requests = 0;
   };
 
+  std::unique_ptr<grpc::GenericStub> NewStub(const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    arguments.SetMaxReceiveMessageSize(rpc::kMessageBytesMax);
+    return std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(planner_, credentials, arguments));
+  }
+
   void Open(uint32_t node) {
     const MutexLock lock(&mutex_);
+    waiting_.push_back(node);
+    OpenNext();
+  }
+
+  void NoteConnected(Daemon* daemon) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    connecting_ -= std::exchange(daemon->connects, false) ? 1 : 0;
+    OpenNext();
+  }
+
+  void OpenNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const uint32_t most = have_tls_ ? kHandshakesMax : nodes_;
+    for (; connecting_ < most && !waiting_.empty(); waiting_.pop_front()) Begin(waiting_.front());
+  }
+
+  void Begin(uint32_t node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (daemons_[node].stream != nullptr) return;
+    daemons_[node].connects = true;
+    ++connecting_;
     daemons_[node].stream = new Stream(this, node, daemons_[node].stub.get(), /*brief=*/!earlier_);
     daemons_[node].stream->Write(Registration(node));
   }
@@ -493,6 +569,7 @@ class Swarm {
   const uint32_t nodes_;
   const bool earlier_;
   const std::string address_;
+  const bool have_tls_;
   Mutex mutex_;
   CondVar changed_;
   std::vector<Daemon> daemons_ ABSL_GUARDED_BY(mutex_);
@@ -504,6 +581,8 @@ class Swarm {
   uint64_t prepare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the team of all nodes, one member's
   uint64_t content_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // of the last team
   std::map<std::string, std::string> contents_ ABSL_GUARDED_BY(mutex_);  // compressed, by SHA-256
+  std::deque<uint32_t> waiting_ ABSL_GUARDED_BY(mutex_);                 // daemons that are to connect
+  uint32_t connecting_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t nonces_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t registered_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -553,9 +632,9 @@ std::string Answer(Swarm* swarm, const std::string& line) {
   return "";
 }
 
-int Run(const std::string& planner, uint32_t nodes, bool earlier) {
+int Run(const std::string& planner, uint32_t nodes, bool earlier, const std::string& authority) {
   // It is never destroyed: gRPC's threads use it until the process ends.
-  auto* const swarm = new Swarm(planner, nodes, earlier);
+  auto* const swarm = new Swarm(planner, nodes, earlier, Credentials(authority));
   for (std::string line; std::getline(std::cin, line);) {
     const std::string answer = Answer(swarm, line);
     if (answer.empty()) {
@@ -573,12 +652,22 @@ int Run(const std::string& planner, uint32_t nodes, bool earlier) {
 
 int main(int argc, char** argv) {
   uint32_t nodes = 0;
-  const bool earlier = argc == 4 && std::string(argv[3]) == "earlier";
-  if (argc != (earlier ? 4 : 3) || !absl::SimpleAtoi(argv[2], &nodes) || nodes < copse::bench::kTeamNodes ||
-      nodes > copse::bench::kNodesMax) {
-    std::fprintf(stderr, "usage: control_swarm PLANNER NODES [earlier] (limit %u to %u)\n", copse::bench::kTeamNodes,
-                 copse::bench::kNodesMax);
+  bool earlier = false, is_bad = argc < 3 || !absl::SimpleAtoi(argv[2], &nodes);
+  std::string authority;
+  for (int i = 3; i < argc; ++i) {
+    absl::string_view word = argv[i];
+    if (word == "earlier") {
+      earlier = true;
+    } else if (absl::ConsumePrefix(&word, "authority=")) {
+      authority = std::string(word);
+    } else {
+      is_bad = true;
+    }
+  }
+  if (is_bad || nodes < copse::bench::kTeamNodes || nodes > copse::bench::kNodesMax) {
+    std::fprintf(stderr, "usage: control_swarm PLANNER NODES [earlier] [authority=DIR] (limit %u to %u)\n",
+                 copse::bench::kTeamNodes, copse::bench::kNodesMax);
     return 2;
   }
-  return copse::bench::Run(argv[1], nodes, earlier);
+  return copse::bench::Run(argv[1], nodes, earlier, authority);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
@@ -24,32 +25,43 @@ using copse::testing::Names;
 
 constexpr absl::Duration kSettle = absl::Seconds(60);
 
-TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) {
-  procs::ProcessCluster cluster;
-  ASSERT_TRUE(cluster.Start({.nodes = 1}).ok());
-  const std::string program = procs::FindProgram("bench/control/control_swarm").value();
+// Runs `nodes` daemons at a planner, which is restarted.
+void FormTeamsAndReturn(uint32_t nodes, bool have_certificates) {
+  procs::ProcessClusterOptions options;
+  if (have_certificates) {
+    options.transport = "tcp";
+    options.copsed_settings = {{"transport", "ucx"}, {"trust_network", "true"}};  // the swarm's addresses are UCX's
+  }
+  procs::ProcessCluster cluster(options);
+  ASSERT_EQ(cluster.Start({.nodes = 1}), absl::OkStatus());
+  std::vector<std::string> arguments = {procs::FindProgram("bench/control/control_swarm").value(),
+                                        cluster.planner_address(), absl::StrCat(nodes)};
+  if (have_certificates) arguments.push_back("authority=" + cluster.CertificatesFolder());
   const auto swarm =
-      procs::ChildProcess::Start(
-          {.arguments = {program, cluster.planner_address(), "16"}, .stdin_pipe = true, .stdout_pipe = true})
-          .value();
+      procs::ChildProcess::Start({.arguments = arguments, .stdin_pipe = true, .stdout_pipe = true}).value();
+  const std::string all = absl::StrCat("registered=", nodes);
   const auto answer = [&](const std::string& command) {
     EXPECT_TRUE(swarm->Write(command + "\n").ok());
     return swarm->ReadLine(kSettle).value_or("no answer");
   };
-  EXPECT_THAT(answer("connect 60"), Names("registered=16", "refused=0"));
+  EXPECT_THAT(answer("connect 60"), Names(all, "refused=0"));
   const auto stats = cluster.admin().GetStats("", kSettle);
   ASSERT_TRUE(stats.ok()) << stats.status();
-  EXPECT_EQ(stats->stats_size(), 17);
+  EXPECT_EQ(stats->stats_size(), static_cast<int>(nodes) + 1);
   EXPECT_EQ(stats->silent_size(), 0);
   EXPECT_THAT(answer("teams 20 1"), Names("aborted=0", "p99_ms="));
   EXPECT_THAT(answer("world 60"), Names("formed=1", "aborted=0"));
   EXPECT_THAT(answer("ranks 4 60"), Names("formed=1", "aborted=0"));
-  EXPECT_THAT(answer("lose"), Names("lost=16"));
+  EXPECT_THAT(answer("lose"), Names(absl::StrCat("lost=", nodes)));
   cluster.KillPlanner();
   ASSERT_TRUE(cluster.RestartPlanner().ok());
-  EXPECT_THAT(answer("back 60"), Names("registered=16", "broken=0", "ended=0"));
+  EXPECT_THAT(answer("back 60"), Names(all, "broken=0", "ended=0"));
   EXPECT_TRUE(cluster.CheckAlive().ok());
 }
+
+TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) { FormTeamsAndReturn(16, /*have_certificates=*/false); }
+
+TEST(ControlSwarmTest, DaemonsWithCertificatesDoSoToo) { FormTeamsAndReturn(500, /*have_certificates=*/true); }
 
 // They are too many to be asked, and report: a real daemon does so when it registers.
 TEST(ControlSwarmTest, ManyDaemonsHaveReportedTheirCounters) {

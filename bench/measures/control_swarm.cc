@@ -41,7 +41,8 @@ constexpr uint32_t kSwarmNode = 1;
 // namespace of its own, with a real daemon beside it.
 class Swarm {
  public:
-  explicit Swarm(const Options& options) : options_(options) {}
+  // `has_tls`: all connections over the network have mutual TLS.
+  Swarm(const Options& options, bool has_tls) : options_(options), has_tls_(has_tls) {}
 
   absl::Status Start(uint32_t nodes, bool can_be_cut = false) {
     procs::ProcessClusterOptions with = {.parent = options_.folder};
@@ -51,6 +52,10 @@ class Swarm {
       ASSIGN_OR_RETURN(etcd_, planner::testing::EtcdCluster::Start());
       with.planner_settings["store"] = absl::StrCat("etcd://", etcd_->endpoints().front(), "/copse");
     }
+    if (has_tls_) {
+      with.transport = "tcp";                                                    // it has certificates
+      with.copsed_settings = {{"transport", "ucx"}, {"trust_network", "true"}};  // the swarm's addresses are UCX's
+    }
     cluster_ = std::make_unique<procs::ProcessCluster>(std::move(with));
     RETURN_IF_ERROR(cluster_->Start({.nodes = can_be_cut ? kSwarmNode + 1 : 1}));
     RETURN_IF_ERROR(PinPlanner());
@@ -58,6 +63,7 @@ class Swarm {
     std::vector<std::string> command;
     if (can_be_cut) command = cluster_->network()->Enter(kSwarmNode);
     command.insert(command.end(), {program, cluster_->planner_address(), absl::StrCat(nodes)});
+    if (has_tls_) command.push_back("authority=" + cluster_->CertificatesFolder());
     ASSIGN_OR_RETURN(swarm_,
                      procs::ChildProcess::Start({.arguments = command, .stdin_pipe = true, .stdout_pipe = true}));
     if (std::thread::hardware_concurrency() > 1) RETURN_IF_ERROR(PinProcess(swarm_->pid(), 1));
@@ -147,6 +153,7 @@ class Swarm {
   }
 
   const Options options_;
+  const bool has_tls_;
   std::unique_ptr<planner::testing::EtcdCluster> etcd_;
   std::unique_ptr<procs::ProcessCluster> cluster_;
   std::unique_ptr<procs::ChildProcess> swarm_;
@@ -183,26 +190,25 @@ Scale ScaleOf(bool quick) {
           .repeats = 1};
 }
 
-// What the rows are called.
-struct Cases {
-  explicit Cases(const Scale& scale)
-      : teams(absl::StrCat(scale.teams_per_s, " teams of 8 a second")),
-        drain(absl::StrCat(scale.drained, " nodes are drained")),
-        ranks(absl::StrCat("a team of ", scale.nodes_of_8, " nodes x 8 ranks forms")),
-        stop(absl::StrCat("planner stopped for ", absl::ToInt64Seconds(scale.stopped), " s, with a team of all")),
-        cut(absl::StrCat("planner cut off for ", absl::ToInt64Seconds(scale.cut), " s, with a team of all")) {}
+constexpr char kTls[] = ", TLS";
 
-  const std::string connect = "all daemons connect";
-  const std::string idle = "all daemons idle";
-  const std::string stats = "stats of all daemons";
-  const std::string teams;
-  const std::string drain;
-  const std::string ranks;
-  const std::string world = "a team of all forms";
-  const std::string stop;
-  const std::string cut;
-  const std::string kill = "all return to a killed planner with a team of all";
-  const std::string member = "a real daemon in a team of all";
+// What the rows are called; those with TLS end in `with`, which is kTls, others' is empty.
+struct Cases {
+  Cases(const Scale& scale, const std::string& with)
+      : connect("all daemons connect" + with),
+        idle("all daemons idle" + with),
+        stats("stats of all daemons" + with),
+        teams(absl::StrCat(scale.teams_per_s, " teams of 8 a second", with)),
+        drain(absl::StrCat(scale.drained, " nodes are drained", with)),
+        ranks(absl::StrCat("a team of ", scale.nodes_of_8, " nodes x 8 ranks forms", with)),
+        world("a team of all forms" + with),
+        stop(absl::StrCat("planner stopped for ", absl::ToInt64Seconds(scale.stopped), " s, with a team of all", with)),
+        cut(absl::StrCat("planner cut off for ", absl::ToInt64Seconds(scale.cut), " s, with a team of all", with)),
+        kill("all return to a killed planner with a team of all" + with),
+        member("a real daemon in a team of all" + with) {}
+
+  const std::string connect, idle, stats, teams, drain, ranks, world, stop, cut, kill, member;
+  // Without TLS alone: copsectl does not use it.
   const std::string verbs = "copsectl's lists, teams of 8";
   static std::string Verb(const std::string& verb) { return absl::StrCat("copsectl ", verb, ", teams of 8"); }
 };
@@ -215,8 +221,8 @@ using Figures = std::map<std::pair<std::string, std::string>, std::vector<double
 // A SwarmRun is one run of all phases, which follow each other in the order of declaration.
 class SwarmRun {
  public:
-  SwarmRun(const Options& options, const Scale& scale, Figures* figures)
-      : scale_(scale), cases_(scale), figures_(figures), swarm_(options) {}
+  SwarmRun(const Options& options, const Scale& scale, const std::string& with, Figures* figures)
+      : scale_(scale), cases_(scale, with), figures_(figures), swarm_(options, with == kTls) {}
 
   absl::Status Run() {
     RETURN_IF_ERROR(swarm_.Start(scale_.nodes));
@@ -236,7 +242,7 @@ class SwarmRun {
   // Runs what a cut between the planner and the swarm costs.
   absl::Status RunCut() {
     RETURN_IF_ERROR(swarm_.Start(scale_.nodes, /*can_be_cut=*/true));
-    RETURN_IF_ERROR(AskAll("connect 60"));
+    RETURN_IF_ERROR(AskAll("connect 120"));
     RETURN_IF_ERROR(Ask("world 60"));
     ASSIGN_OR_RETURN(const double is_formed, Field("formed"));
     if (is_formed == 0) return absl::DeadlineExceededError(absl::StrCat("a team of all was not formed: ", line_));
@@ -247,7 +253,7 @@ class SwarmRun {
   // Runs what verbs cost, with many teams that stay.
   absl::Status RunVerbs() {
     RETURN_IF_ERROR(swarm_.Start(scale_.nodes));
-    RETURN_IF_ERROR(AskAll("connect 60"));
+    RETURN_IF_ERROR(AskAll("connect 120"));
     RETURN_IF_ERROR(Ask(absl::StrCat("keep ", scale_.kept_teams, " 60")));
     ASSIGN_OR_RETURN(const double kept, Field("kept"));
     if (kept < scale_.kept_teams) return absl::DeadlineExceededError(absl::StrCat("teams were not formed: ", line_));
@@ -284,7 +290,7 @@ class SwarmRun {
   }
 
   absl::Status Connect() {
-    RETURN_IF_ERROR(AskAll("connect 60"));
+    RETURN_IF_ERROR(AskAll("connect 120"));
     ASSIGN_OR_RETURN(const double seconds, Field("seconds"));
     Note(cases_.connect, "time", seconds);
     ASSIGN_OR_RETURN(const double ended, Field("ended"));
@@ -379,16 +385,16 @@ class SwarmRun {
   // The daemons hear nothing of the planner for `duration`.
   absl::Status Silence(const std::string& what, absl::Duration duration, const std::function<absl::Status()>& begin,
                        const std::function<absl::Status()>& end) {
-    RETURN_IF_ERROR(AskAll("back 60"));
+    RETURN_IF_ERROR(AskAll("back 120"));
     ASSIGN_OR_RETURN(const double ended_before, Field("ended"));
     RETURN_IF_ERROR(begin());
     swarm_.Pass(duration);
     RETURN_IF_ERROR(end());
     const absl::Time ended_at = absl::Now();
-    RETURN_IF_ERROR(AskAll("back 60"));
+    RETURN_IF_ERROR(AskAll("back 120"));
     Note(what, "time", absl::ToDoubleSeconds(absl::Now() - ended_at));
     swarm_.Pass(scale_.aftermath);
-    RETURN_IF_ERROR(AskAll("back 60"));
+    RETURN_IF_ERROR(AskAll("back 120"));
     ASSIGN_OR_RETURN(const double ended, Field("ended"));
     ASSIGN_OR_RETURN(const double broken, Field("broken"));
     Note(what, "streams", ended - ended_before);
@@ -400,7 +406,7 @@ class SwarmRun {
     RETURN_IF_ERROR(Ask("lose"));
     const absl::Time killed = absl::Now();
     RETURN_IF_ERROR(swarm_.RestartPlanner());
-    RETURN_IF_ERROR(AskAll("back 60"));
+    RETURN_IF_ERROR(AskAll("back 120"));
     Note(cases_.kill, "time", absl::ToDoubleSeconds(absl::Now() - killed));
     ASSIGN_OR_RETURN(const double broken, Field("broken"));
     Note(cases_.kill, "broken", broken);
@@ -457,33 +463,39 @@ class SwarmRun {
   std::string line_;  // the swarm's last answer
 };
 
-}  // namespace
+// Makes all runs of the rows that end in `with`.
+absl::Status MakeRuns(const Options& options, const Scale& scale, const std::string& with, bool can_cut,
+                      Figures* figures) {
+  const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : 3;
+  const auto swarm_run = [&] { return SwarmRun(options, scale, with, figures); };
+  for (uint32_t run = 0; run < runs; ++run) {
+    RETURN_IF_ERROR(swarm_run().Run());
+    if (with.empty()) RETURN_IF_ERROR(swarm_run().RunVerbs());
+    if (can_cut) RETURN_IF_ERROR(swarm_run().RunCut());
+  }
+  return absl::OkStatus();
+}
 
-absl::Status RunControlSwarm(const Options& options, const Contest&, const Reporter& report) {
-  const Scale scale = ScaleOf(options.quick);
-  const std::string with = options.store.empty() ? "" : absl::StrCat("; store=", options.store);
-  const auto row = [&scale, &with](const std::string& what, const std::string& note) {
+absl::Status RunCases(const Options& options, const Scale& scale, const std::string& with, const Reporter& report) {
+  const std::string store = options.store.empty() ? "" : absl::StrCat("; store=", options.store);
+  const auto row = [&](const std::string& what, const std::string& note) {
     return Row{.bench = "control-swarm",
                .what = what,
                .system = "copse",
                .nodes = scale.nodes,
                .ppn = 1,
-               .note = absl::StrCat(note, with)};
+               .note = absl::StrCat(note, store)};
   };
-  if (!Wanted(options, row("", ""))) return absl::OkStatus();
+  const std::string all = "a run" + with;
+  if (!Wanted(options, row(all, ""))) return absl::OkStatus();
   Figures figures;
   const absl::Status can_cut = netns::CheckNamespaces(/*fabric=*/false);
-  const uint32_t runs = options.runs > 0 ? options.runs : options.quick ? 1 : 3;
-  for (uint32_t run = 0; run < runs; ++run) {
-    absl::Status status = SwarmRun(options, scale, &figures).Run();
-    if (status.ok()) status = SwarmRun(options, scale, &figures).RunVerbs();
-    if (status.ok() && can_cut.ok()) status = SwarmRun(options, scale, &figures).RunCut();
-    if (!status.ok()) {
-      report(Unfinished(row("a run", ""), std::string(status.message())));
-      return absl::OkStatus();
-    }
+  const absl::Status status = MakeRuns(options, scale, with, can_cut.ok(), &figures);
+  if (!status.ok()) {
+    report(Unfinished(row(all, ""), std::string(status.message())));
+    return absl::OkStatus();
   }
-  const Cases cases(scale);
+  const Cases cases(scale, with);
   const std::string pss = "PSS";
   const std::string turn = "processor time of the planner's longest turn";
   const struct {
@@ -529,16 +541,25 @@ absl::Status RunControlSwarm(const Options& options, const Contest&, const Repor
       {cases.verbs, "turn", "ms", turn},
   };
   const std::string verbs = absl::StrCat(scale.kept_teams, " of them; the planner's, of each");
-  for (const char* verb : kVerbs) {
+  for (const std::string verb : kVerbs) {
+    if (!with.empty()) break;
     report(Figure(row(Cases::Verb(verb), verbs), "cpu", "ms", figures[{Cases::Verb(verb), "cpu"}]));
   }
   for (const auto& column : columns) {
+    if (column.what == cases.verbs && !with.empty()) continue;
     if (column.what == cases.cut && !can_cut.ok()) {
       if (column.metric == "time") report(Unfinished(row(column.what, ""), std::string(can_cut.message())));
       continue;
     }
     report(Figure(row(column.what, column.note), column.metric, column.unit, figures[{column.what, column.metric}]));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunControlSwarm(const Options& options, const Contest&, const Reporter& report) {
+  for (const std::string with : {"", kTls}) RETURN_IF_ERROR(RunCases(options, ScaleOf(options.quick), with, report));
   return absl::OkStatus();
 }
 

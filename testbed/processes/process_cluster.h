@@ -115,6 +115,8 @@ class ProcessCluster : public scenario::Cluster {
   pid_t PlannerPid() const { return planner_.child->pid(); }
   const std::string& planner_address() const { return planner_address_; }
   const AdminClient& admin() const { return *admin_; }
+  // Returns copse-ca's folder of a cluster with certificates.
+  std::string CertificatesFolder() const { return folder_ + "/ca"; }
 
  private:
   // A daemon, or the planner.
@@ -142,7 +144,6 @@ class ProcessCluster : public scenario::Cluster {
                                                          const std::map<std::string, std::string>& changed) const;
   absl::Status StartPlanner(const std::map<std::string, std::string>& environment);
   absl::Status IssueCertificates();
-  std::string CertificatesFolder() const { return folder_ + "/ca"; }
   absl::Status StartDaemon(uint32_t node);
   // Returns the command wrapped so that it runs on `node`, and the environment of clients there.
   std::vector<std::string> OnNode(uint32_t node, std::vector<std::string> command) const;

@@ -7,6 +7,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/certificates/x509.h"
 #include "base/check.h"
 
 namespace copse::emu {
@@ -58,6 +59,13 @@ TestAuthority::TestAuthority(const std::string& name)
   AddExtension(certificate_, certificate_, NID_key_usage, "critical,keyCertSign,cRLSign");
   CHECK(X509_sign(certificate_, key_, EVP_sha256()) > 0);
   certificate_pem_ = PemOf(certificate_);
+}
+
+TestAuthority::TestAuthority(const TestCertificate& authority)
+    : key_(x509::ReadPrivateKey(authority.key).release()),
+      certificate_(x509::ReadCertificate(x509::Reader(authority.certificate).get()).release()),
+      certificate_pem_(authority.certificate) {
+  CHECK(key_ != nullptr && certificate_ != nullptr);
 }
 
 TestAuthority::~TestAuthority() {

@@ -30,6 +30,8 @@ struct TestCertificateOptions {
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name = "Test authority");
+  // Issues in the name of an authority that exists.
+  explicit TestAuthority(const TestCertificate& authority);
   ~TestAuthority();
 
   const std::string& certificate() const { return certificate_pem_; }
