@@ -202,15 +202,16 @@ def main(nodes, teams, viewers, seconds, viewed_s, rounds, folder):
         print("skipped: chromium is not installed (tools/setup --all)", flush=True)
         return
     processes = Processes(folder)
+    last = "end"
     try:
         bench = Bench(processes, int(nodes), int(teams), int(viewers), float(seconds), float(viewed_s))
         for _ in range(int(rounds)):
             print(bench.round(), flush=True)
-        print("end", flush=True)
     except AssertionError as why:
-        print(f"failed: {why}", flush=True)
+        last = f"failed: {why}"
     finally:
         processes.end()
+    print(last, flush=True)  # the reader ends this program
 
 
 if __name__ == "__main__":
