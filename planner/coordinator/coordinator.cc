@@ -60,7 +60,7 @@ void Coordinator::Load(Snapshot snapshot) {
   state_.drains.Load(std::move(snapshot.draining));
   quarantined_ = snapshot.quarantined;
   topologies_ = std::move(snapshot.topologies);
-  state_.ids.emplace(&state_.outbox, snapshot.term, snapshot.since);
+  state_.ids.emplace(&state_.outbox, snapshot.term, snapshot.since, state_.options.lost_terms);
   state_.cluster.emplace(&state_.outbox, std::move(snapshot.cluster), snapshot.cluster_is_new,
                          state_.options.fresh_cluster);
   for (const TeamId id : snapshot.aborted) state_.ended.Insert(id);

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -38,6 +39,9 @@ constexpr double kReachOfLease = 0.75;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
 // Half of the machine's cores make plans, at most this many.
 constexpr uint32_t kPlanThreadsMax = 4;
+// Terms skipped after the loss of a store differ by less than this: ids stay readable, and hardly any number comes
+// twice.
+constexpr uint64_t kLostTermsSpread = 1 << 20;
 // One more thread makes better plans for teams that have formed with quick ones. It has the lowest priority.
 constexpr int kBetterNice = 19;
 
@@ -106,6 +110,7 @@ absl::Status LeadingPlanner::Open(const Settings& settings, const std::string& t
   coordinator::PlanMaker* const plan_maker = parts_.plan_maker != nullptr ? parts_.plan_maker : &plan_maker_;
   coordinator::CoordinatorOptions options = settings.live.coordinator;
   options.fresh_cluster = NewUuid();
+  options.lost_terms += std::hash<std::string>()(options.fresh_cluster) % kLostTermsSpread;
   coordinator_ = std::make_unique<coordinator::Coordinator>(parts_.clock, store_.store.get(), plan_maker,
                                                             daemon_service_.get(), std::move(options));
   RETURN_IF_ERROR(coordinator_->Start());

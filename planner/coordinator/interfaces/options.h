@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "planner/coordinator/interfaces/terms.h"
 
 namespace copse::coordinator {
 
@@ -27,6 +28,9 @@ struct CoordinatorOptions {
   uint32_t formations_max = 65536;       // teams whose joins are being gathered
   std::vector<std::string> join_tokens;  // a daemon must present one of these; empty: none required
   std::string fresh_cluster;             // UUID of the cluster if the store has none; empty: it stays without one
+  // How many terms are skipped after a store was lost; at least kLostTerms. Another number at each start: if the store
+  // is lost again before all daemons are back, the first of them may lead to the same term.
+  uint64_t lost_terms = kLostTerms;
 };
 
 // A planner whose store was lost, or is older than the daemons' state, issues no ids until all daemons have had time to

@@ -11,7 +11,9 @@ namespace copse::coordinator {
 
 Planner::Planner(World* world, uint64_t fence) : world(world), fence(fence) {
   plan_maker.later = world->plans_later;
-  coordinator = std::make_unique<Coordinator>(&world->clock, this, &plan_maker, this, world->coordinator_options);
+  CoordinatorOptions options = world->coordinator_options;
+  options.lost_terms += ++world->starts;
+  coordinator = std::make_unique<Coordinator>(&world->clock, this, &plan_maker, this, std::move(options));
 }
 
 void Planner::Commit(std::vector<StoreChange> changes, std::function<void(const absl::Status&)> done) {

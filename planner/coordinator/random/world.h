@@ -66,6 +66,7 @@ struct World {
   FakeClock clock;
   const WorldOptions options;
   CoordinatorOptions coordinator_options;
+  uint64_t starts = 0;                             // of planners
   Snapshot snapshot;                               // the content of the store
   uint64_t fence = 0;                              // the leader's
   std::vector<std::unique_ptr<Planner>> planners;  // the leader is the last one

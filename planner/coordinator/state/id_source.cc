@@ -6,7 +6,8 @@
 
 namespace copse::coordinator {
 
-IdSource::IdSource(Outbox* outbox, uint64_t stored, uint64_t since) : outbox_(outbox), stored_(stored), since_(since) {
+IdSource::IdSource(Outbox* outbox, uint64_t stored, uint64_t since, uint64_t lost_terms)
+    : outbox_(outbox), stored_(stored), lost_terms_(lost_terms), since_(since) {
   NewTerm(stored + 1);
 }
 
@@ -19,13 +20,13 @@ void IdSource::NewTerm(uint64_t term) {
 
 bool IdSource::Hear(uint64_t term, bool by_us) {
   if (IsRecorded(term, by_us) || term < term_ || term > kTermBelievedMax) return false;
-  since_ = term + kLostTerms;
+  since_ = term + lost_terms_;
   NewTerm(since_);
   return true;
 }
 
 void IdSource::LeaveStore() {
-  since_ = term_ + kLostTerms;
+  since_ = term_ + lost_terms_;
   NewTerm(since_);
 }
 

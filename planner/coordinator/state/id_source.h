@@ -21,8 +21,8 @@ namespace copse::coordinator {
 class IdSource {
  public:
   // Records the term in `*outbox`, which must outlive this object. `stored` and `since` are Snapshot::term
-  // and Snapshot::since.
-  IdSource(Outbox* outbox, uint64_t stored, uint64_t since);
+  // and Snapshot::since, `lost_terms` is CoordinatorOptions'.
+  IdSource(Outbox* outbox, uint64_t stored, uint64_t since, uint64_t lost_terms);
 
   // Handles a daemon's report that it knows `term`, which it may have received from this planner if `by_us`. Returns
   // true if the term shows that a planner with another store was ahead; a new term has then begun.
@@ -49,6 +49,7 @@ class IdSource {
 
   Outbox* const outbox_;
   const uint64_t stored_;
+  const uint64_t lost_terms_;
   uint64_t since_;
   std::set<uint64_t> terms_;  // all terms of this planner since its start
   uint64_t term_ = 0;
