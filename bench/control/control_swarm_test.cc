@@ -61,7 +61,7 @@ void FormTeamsAndReturn(uint32_t nodes, bool have_certificates) {
 
 TEST(ControlSwarmTest, FormsTeamsAndReturnsToARestartedPlanner) { FormTeamsAndReturn(16, /*have_certificates=*/false); }
 
-TEST(ControlSwarmTest, DaemonsWithCertificatesDoSoToo) { FormTeamsAndReturn(500, /*have_certificates=*/true); }
+TEST(ControlSwarmTest, DaemonsWithCertificatesDoSoToo) { FormTeamsAndReturn(300, /*have_certificates=*/true); }
 
 // They are too many to be asked, and report: a real daemon does so when it registers.
 TEST(ControlSwarmTest, ManyDaemonsHaveReportedTheirCounters) {
