@@ -37,8 +37,15 @@ class RowStreamTest : public ::testing::Test, public v1::AdminService::CallbackS
         grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials(), arguments));
   }
   ~RowStreamTest() override {
+    bool is_down = false;  // belongs to the queue's thread
+    // The server waits for streams, of which a write may have ended only now.
+    std::thread planner([&] {
+      while (!is_down) queue_.RunUntil(absl::InfiniteFuture());
+    });
     server_->Shutdown(std::chrono::system_clock::now());
     server_->Wait();
+    queue_.Post([&is_down] { is_down = true; });
+    planner.join();
     queue_.RunUntil(absl::InfinitePast());  // the streams' last references
   }
 
