@@ -117,6 +117,20 @@ class Failover(unittest.TestCase):
 
         self.survive("SIGSTOP of the leader", lambda leader: self.planners[leader].send_signal(signal.SIGSTOP), resume)
 
+    def test_a_leader_that_loses_etcd_before_its_decision_is_stored_ends(self):
+        until("all planners", lambda: len(self.cluster.roles()) == 3)
+        until("both nodes", self.cluster.all_are_ready)
+        leader = self.cluster.leader()
+        for member in self.cluster.members:
+            member.send_signal(signal.SIGSTOP)
+        ranks = [self.cluster.start_rank(PROGRAMS["rank"], rank, "team", str(rank), "2") for rank in range(2)]
+        self.assertEqual(self.planners[leader].wait(PATIENCE_S), 1)
+        for member in self.cluster.members:
+            member.send_signal(signal.SIGCONT)
+        self.cluster.start_planner(leader)
+        self.assertEqual([rank.stdout.readline() for rank in ranks], ["ready\n"] * 2)
+        self.finish(ranks)
+
     def test_a_leader_that_reaches_no_daemon_hands_over(self):
         until("all planners", lambda: len(self.cluster.roles()) == 3)
         until("both nodes", self.cluster.all_are_ready)

@@ -135,9 +135,9 @@ absl::Status LeadingPlanner::Open(const Settings& settings, const std::string& t
 }
 
 absl::Status LeadingPlanner::OpenStore(const Settings& settings) {
-  ASSIGN_OR_RETURN(store_, planner::OpenStore(settings, parts_.etcd, parts_.fence, [this](std::function<void()> task) {
-                     parts_.queue->Post(std::move(task));
-                   }));
+  // A commit may be answered after this object's end.
+  const auto post = [queue = parts_.queue](std::function<void()> task) { queue->Post(std::move(task)); };
+  ASSIGN_OR_RETURN(store_, planner::OpenStore(settings, parts_.etcd, parts_.fence, post));
   const char* crash = getenv("COPSE_CRASH_POINT");
   if (crash != nullptr && strcmp(crash, "after_decision") == 0)
     store_.store = std::make_unique<CrashingStore>(std::move(store_.store));
