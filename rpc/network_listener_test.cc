@@ -4,7 +4,6 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/testing/descriptor_limit.h"
+#include "base/testing/loopback_socket.h"
 #include "base/testing/status_matchers.h"
 #include "base/unique_fd.h"
 #include "gtest/gtest.h"
@@ -55,23 +54,7 @@ class NetworkListenerTest : public ::testing::Test {
     ASSERT_TRUE(listener_->Serve(server_.get()).ok());
   }
 
-  // Returns a socket, which Connect connects without another descriptor.
-  static UniqueFd Socket() {
-    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const timeval patience = {.tv_sec = 20, .tv_usec = 0};
-    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    return fd;
-  }
-  void Connect(const UniqueFd& fd) const {
-    int port = 0;
-    const std::string& address = listener_->address();
-    ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-    sockaddr_in where = {};
-    where.sin_family = AF_INET;
-    where.sin_port = htons(static_cast<uint16_t>(port));
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
-  }
+  void Connect(const UniqueFd& fd) const { copse::testing::ConnectTo(listener_->address(), fd); }
   // HTTP/2 begins with a frame of the server's.
   static bool IsServed(const UniqueFd& fd) {
     char first = 0;
@@ -94,7 +77,8 @@ TEST_F(NetworkListenerTest, AnAddressIsListenedOnOnce) {
 
 TEST_F(NetworkListenerTest, WithoutDescriptorsConnectionsWait) {
   Start();
-  const UniqueFd early = Socket(), late = Socket(), later = Socket();
+  const UniqueFd early = copse::testing::LoopbackSocket(), late = copse::testing::LoopbackSocket(),
+                 later = copse::testing::LoopbackSocket();
   Connect(early);
   EXPECT_TRUE(IsServed(early));
   {
@@ -110,7 +94,7 @@ TEST_F(NetworkListenerTest, WithoutDescriptorsConnectionsWait) {
 TEST_F(NetworkListenerTest, StrangersLeaveDescriptorsToOthers) {
   constexpr int kStrangers = 64;
   std::vector<UniqueFd> strangers;
-  for (int i = 0; i < kStrangers; ++i) strangers.push_back(Socket());
+  for (int i = 0; i < kStrangers; ++i) strangers.push_back(copse::testing::LoopbackSocket());
   const DescriptorLimit limit(160);
   const DescriptorBounds bounds = ConnectionDescriptors();
   EXPECT_LT(bounds.network, bounds.local);
@@ -127,7 +111,7 @@ TEST_F(NetworkListenerTest, StrangersLeaveDescriptorsToOthers) {
   // The server sees a moment later that they have gone.
   bool is_served = false;
   for (const absl::Time end = absl::Now() + absl::Seconds(20); !is_served && absl::Now() < end;) {
-    const UniqueFd other = Socket();
+    const UniqueFd other = copse::testing::LoopbackSocket();
     Connect(other);
     is_served = IsServed(other);
   }
@@ -150,7 +134,7 @@ uint32_t SettingIn(const UniqueFd& fd, uint8_t number) {
 
 TEST_F(NetworkListenerTest, AConnectionHasFewCallsAtATime) {
   Start();
-  const UniqueFd client = Socket();
+  const UniqueFd client = copse::testing::LoopbackSocket();
   Connect(client);
   constexpr uint8_t kMaxConcurrentStreams = 3;
   EXPECT_EQ(SettingIn(client, kMaxConcurrentStreams), uint32_t{kCallsAtOnceMax});

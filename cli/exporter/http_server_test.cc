@@ -4,7 +4,6 @@
 #include "cli/exporter/http_server.h"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <memory>
@@ -13,9 +12,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/descriptor_limit.h"
+#include "base/testing/loopback_socket.h"
 #include "base/unique_fd.h"
 #include "cli/exporter/http_connection.h"
 
@@ -49,25 +48,9 @@ class HttpServerClientsTest : public ::testing::Test {
     server_ = *std::move(started);
   }
 
-  // Returns a socket, which Connect connects without another descriptor.
-  static UniqueFd Socket() {
-    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const timeval patience = {.tv_sec = 60, .tv_usec = 0};
-    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    return fd;
-  }
-  void Connect(const UniqueFd& fd) const {
-    int port = 0;
-    const std::string& address = server_->address();
-    ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-    sockaddr_in where = {};
-    where.sin_family = AF_INET;
-    where.sin_port = htons(static_cast<uint16_t>(port));
-    where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
-  }
+  void Connect(const UniqueFd& fd) const { copse::testing::ConnectTo(server_->address(), fd); }
   UniqueFd Asking(const std::string& request) const {
-    UniqueFd fd = Socket();
+    UniqueFd fd = copse::testing::LoopbackSocket();
     Connect(fd);
     EXPECT_EQ(send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
     return fd;
@@ -90,7 +73,7 @@ class HttpServerClientsTest : public ::testing::Test {
 };
 
 TEST_F(HttpServerClientsTest, ARequestMayComeByteForByte) {
-  const UniqueFd fd = Socket();
+  const UniqueFd fd = copse::testing::LoopbackSocket();
   Connect(fd);
   for (const char& byte : std::string(kAskForSmall)) ASSERT_EQ(send(fd.get(), &byte, 1, MSG_NOSIGNAL), 1);
   const std::string answer = AnswerOn(fd);
@@ -135,7 +118,7 @@ TEST_F(HttpServerClientsTest, ConnectionsAreBounded) {
 TEST_F(HttpServerClientsTest, WithoutDescriptorsTheOldestConnectionEnds) {
   const UniqueFd idle = Asking("");
   EXPECT_TRUE(absl::EndsWith(AnswerOn(Asking(kAskForSmall)), "small"));  // so that the earlier one is accepted
-  const UniqueFd late = Socket();
+  const UniqueFd late = copse::testing::LoopbackSocket();
   const DescriptorLimit famine(0);
   Connect(late);
   ASSERT_EQ(send(late.get(), kAskForSmall, sizeof(kAskForSmall) - 1, MSG_NOSIGNAL),

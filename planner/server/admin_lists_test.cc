@@ -278,7 +278,7 @@ TEST_F(AdminListsTest, PlansHaveWhatTheirCallsTookIfThatIsAskedFor) {
     EXPECT_NE(plan.measured().why().find("figures=defaults"), std::string::npos) << plan.measured().why();
   }
   ASSERT_NE(id, 0u);
-  // Of one team, the calls by each plan are known.
+  // The calls by each plan are known of one team alone.
   list.set_team(team);
   for (const bool is_used : {false, true}) {
     made.clear();
