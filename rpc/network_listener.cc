@@ -102,6 +102,7 @@ absl::StatusOr<std::unique_ptr<NetworkListener>> NetworkListener::Open(std::stri
   set_ms(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, options.handshake);  // without it gRPC waits two minutes
   set_ms(GRPC_ARG_MAX_CONNECTION_IDLE_MS, options.idle);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsAtOnceMax);
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);  // nobody asks gRPC for its records of each connection
   opened->acceptor_ = builder->experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, server_credentials);
   return opened;
