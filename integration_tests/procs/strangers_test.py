@@ -254,6 +254,16 @@ class MutatedBytesTest(Cluster):
             pass
         return connection, sent
 
+    def test_a_handshake_leaves_no_ticket(self):
+        for port in self.ports:
+            if port.kind != "tls":
+                continue
+            with self.certified(port, connect(port)) as connection:
+                connection.sendall(CALLS[0])
+                self.assertTrue(connection.recv(4096))  # what comes with the handshake's end has come
+                self.assertEqual(connection.version(), "TLSv1.3")
+                self.assertFalse(connection.session.has_ticket, port.program)
+
     def test_mutated_bytes_harm_nobody(self):
         chance = random.Random(SEED)
         memory = [self.memory(server) for server in self.servers]
