@@ -15,7 +15,6 @@
 #include "daemon/control_identity.h"
 #include "daemon/daemon.h"
 #include "daemon/settings.h"
-#include "rpc/grpc_locks.h"
 #include "rpc/prepare_grpc.h"
 
 namespace copse::daemon {
@@ -25,7 +24,6 @@ constexpr char kPortFile[] = "port-file";
 
 int Main(int argc, char** argv) {
   BlockSignals();
-  rpc::DoNotCheckGrpcLocks();
   rpc::PrepareGrpc();
   config::Config config = NewConfig();
   config::ProgramDescription description;

@@ -65,8 +65,8 @@
 #include "offload_emu/ucx/ucx_transport.h"
 #include "proto/copse/v1/control.pb.h"
 #include "rpc/control_conversion.h"
-#include "rpc/grpc_locks.h"
 #include "rpc/message_bytes.h"
+#include "rpc/prepare_grpc.h"
 #include "rpc/status_report.h"
 #include "rpc/team_content.h"
 #include "schedule/plan.h"
@@ -634,7 +634,7 @@ std::string Answer(Swarm* swarm, const std::string& line) {
 }
 
 int Run(const std::string& planner, uint32_t nodes, bool earlier, const std::string& authority) {
-  rpc::DoNotCheckGrpcLocks();
+  rpc::PrepareGrpc();
   // It is never destroyed: gRPC's threads use it until the process ends.
   auto* const swarm = new Swarm(planner, nodes, earlier, Credentials(authority));
   for (std::string line; std::getline(std::cin, line);) {

@@ -19,7 +19,6 @@
 #include "planner/server/planner_process.h"
 #include "planner/server/settings.h"
 #include "planner/server/stopped_planner.h"
-#include "rpc/grpc_locks.h"
 #include "rpc/identity.h"
 #include "rpc/prepare_grpc.h"
 
@@ -51,7 +50,6 @@ std::optional<int> HandleStore(config::Started& started, const Settings& setting
 int Main(int argc, char** argv) {
   BlockSignals();
   RaiseOpenFiles();
-  rpc::DoNotCheckGrpcLocks();
   rpc::PrepareGrpc();
   config::Config config = NewConfig();
   config::ProgramDescription description;

@@ -60,7 +60,7 @@ INCLUDES = (
     IncludeRule(r"<(thread|mutex|condition_variable|shared_mutex|future|pthread\.h)>"),
     IncludeRule(r"\"base/mutex\.h"),
     # TSAN cannot see them: base/mutex.h. gRPC uses them all the same.
-    IncludeRule(r"[<\"]absl/synchronization/", homes=("rpc/grpc_locks.h",)),
+    IncludeRule(r"[<\"]absl/synchronization/", homes=("rpc/prepare_grpc.cc",)),
 )
 
 
