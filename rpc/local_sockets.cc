@@ -71,7 +71,8 @@ absl::StatusOr<UniqueFd> ListenOn(const std::string& path, mode_t mode) {
 
 // The number of a connection's descriptor is all that tells an RPC's caller from others (Authorizer). A number that
 // came again at once could be another user's by the time that an RPC of its former owner is judged. A user has an
-// eighth of the numbers at most: what says nothing stays connected for minutes.
+// eighth of the numbers at most: what says nothing stays connected for minutes. And it has kUserConnectionsMax: gRPC
+// takes some MiB from each before it ends a call for its length (bounded_requests.h).
 class LocalListener::Numbers {
  public:
   Numbers() : end_(ConnectionDescriptors().local) { next_ = begin_ = end_ / 2; }
@@ -112,7 +113,7 @@ class LocalListener::Numbers {
   }
   // gRPC does not say when it closes a connection, so this is found out when it matters.
   bool HasLeft(uid_t uid) {
-    const int limit = std::max(kUsersMin, (end_ - begin_) / kShares);
+    const int limit = std::clamp((end_ - begin_) / kShares, kUsersMin, kUserConnectionsMax);
     if (count_[uid] < limit) return true;
     for (auto it = holders_.begin(); it != holders_.end();) {
       const auto each = it++;
@@ -150,24 +151,27 @@ absl::StatusOr<std::unique_ptr<LocalListener>> LocalListener::Open(const LocalSo
   for (const auto& [path, mode] : {std::pair{sockets.admin, kAdminMode}, {sockets.view, kViewMode}}) {
     if (path.empty()) continue;
     ASSIGN_OR_RETURN(UniqueFd listener, ListenOn(path, mode));
-    opened->listeners_.emplace_back(std::move(listener), path);
+    opened->listeners_.push_back({std::move(listener), path, mode == kViewMode});
   }
   return opened;
 }
 
 LocalListener::~LocalListener() {
-  for (const auto& [listener, path] : listeners_) unlink(path.c_str());
+  for (const Listener& listener : listeners_) unlink(listener.path.c_str());
 }
 
-void LocalListener::Serve(grpc::Server* server) {
+void LocalListener::Serve(grpc::Server* server, grpc::Server* view_server) {
   std::vector<int> listeners;
-  for (const auto& [listener, path] : listeners_) listeners.push_back(listener.get());
-  loop_ = std::make_unique<AcceptLoop>(std::move(listeners),
-                                       [server, numbers = Numbers()](int, const UniqueFd& connection) mutable {
-                                         UniqueFd numbered = numbers.Renumber(connection);
-                                         if (numbered.valid())
-                                           grpc::AddInsecureChannelFromFd(server, numbered.release());
-                                       });
+  std::map<int, grpc::Server*> servers;  // by listener
+  for (const Listener& listener : listeners_) {
+    listeners.push_back(listener.fd.get());
+    servers[listener.fd.get()] = listener.is_view ? view_server : server;
+  }
+  loop_ = std::make_unique<AcceptLoop>(
+      std::move(listeners), [servers, numbers = Numbers()](int listener, const UniqueFd& connection) mutable {
+        UniqueFd numbered = numbers.Renumber(connection);
+        if (numbered.valid()) grpc::AddInsecureChannelFromFd(servers.at(listener), numbered.release());
+      });
 }
 
 }  // namespace copse::rpc

@@ -22,12 +22,14 @@ namespace copse::rpc {
 // Sockets of this group may be used by its members, if it exists.
 inline constexpr char kAdminGroup[] = "copse-admin";
 
+inline constexpr int kUserConnectionsMax = 64;
+
 // Returns the names of the sockets in a folder: admin.sock and view.sock. Empty for an empty folder.
 LocalSockets LocalSocketsIn(const std::string& folder);
 
-// A LocalListener accepts connections and gives them to a gRPC server, whose Authorizer asks the kernel about them.
-// gRPC itself tells nothing of a Unix socket's peer. A user has an eighth of all such connections at most (8 at least);
-// further ones are closed.
+// A LocalListener accepts connections and gives them to gRPC servers, whose Authorizer asks the kernel about them.
+// gRPC itself tells nothing of a Unix socket's peer. A user has an eighth of all such connections at most (8 at least),
+// and at most kUserConnectionsMax; further ones are closed.
 class LocalListener {
  public:
   // Listens on those that have names: admin.sock has mode 0660 and group copse-admin, view.sock 0666. Files that no
@@ -36,15 +38,21 @@ class LocalListener {
   // Removes the sockets. Connections stay with the server.
   ~LocalListener();
 
-  // Accepts from now on. `*server` must outlive this object.
-  void Serve(grpc::Server* server);
+  // Accepts from now on: `*server` has the connections to admin.sock, `*view_server` those to view.sock. They must
+  // outlive this object.
+  void Serve(grpc::Server* server, grpc::Server* view_server);
 
  private:
   class Numbers;
   LocalListener() = default;
 
-  std::vector<std::pair<UniqueFd, std::string>> listeners_;  // with their paths
-  std::unique_ptr<AcceptLoop> loop_;                         // the first to end
+  struct Listener {
+    UniqueFd fd;
+    std::string path;
+    bool is_view;
+  };
+  std::vector<Listener> listeners_;
+  std::unique_ptr<AcceptLoop> loop_;  // the first to end
 };
 
 }  // namespace copse::rpc

@@ -94,7 +94,7 @@ TEST_F(LocalSocketsTest, TheKernelSaysWhoCalls) {
   ASSERT_TRUE(listener.ok()) << listener.status();
   EXPECT_EQ(ModeOf(sockets.admin), 0660u);
   EXPECT_EQ(ModeOf(sockets.view), 0666u);
-  (*listener)->Serve(mirror.server.get());
+  (*listener)->Serve(mirror.server.get(), mirror.server.get());
   const std::string us = absl::StrCat("uid ", getuid(), " pid ", getpid());
   EXPECT_THAT(Call(sockets.admin, "/copse.v1.AdminService/DrainNode"),
               FailsWith(absl::StatusCode::kAlreadyExists, us + " operator"));
@@ -112,7 +112,7 @@ TEST_F(LocalSocketsTest, NoDescriptorComesAgainSoon) {
   Mirror mirror(sockets);
   auto listener = LocalListener::Open(sockets);
   ASSERT_TRUE(listener.ok()) << listener.status();
-  (*listener)->Serve(mirror.server.get());
+  (*listener)->Serve(mirror.server.get(), mirror.server.get());
   for (int i = 0; i < 8; ++i) (void)Call(sockets.view, "/copse.v1.AdminService/Ping");
   EXPECT_EQ(std::set<std::string>(mirror.peers.begin(), mirror.peers.end()).size(), 8u);
 }
@@ -142,7 +142,7 @@ TEST_F(LocalSocketsTest, AUserWhoKeepsConnectionsLeavesSomeForOthers) {
   const DescriptorLimit limit(400);
   auto listener = LocalListener::Open(sockets);
   ASSERT_TRUE(listener.ok()) << listener.status();
-  (*listener)->Serve(mirror.server.get());
+  (*listener)->Serve(mirror.server.get(), mirror.server.get());
   while (kept.empty() || kept.back().valid()) kept.push_back(Connection(sockets.view, getuid()));
   EXPECT_GT(kept.size(), 8u);
   EXPECT_LT(kept.size(), 40u);
@@ -158,12 +158,24 @@ TEST_F(LocalSocketsTest, AUserWhoKeepsConnectionsLeavesSomeForOthers) {
   }
 }
 
+TEST_F(LocalSocketsTest, AUserHasFewConnectionsHoweverManyThereMayBe) {
+  const LocalSockets sockets = LocalSocketsIn(folder_);
+  Mirror mirror(sockets);
+  std::vector<UniqueFd> kept;
+  const DescriptorLimit limit(8 * 8 * kUserConnectionsMax);
+  auto listener = LocalListener::Open(sockets);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  (*listener)->Serve(mirror.server.get(), mirror.server.get());
+  while (kept.empty() || kept.back().valid()) kept.push_back(Connection(sockets.view, getuid()));
+  EXPECT_EQ(kept.size(), size_t{kUserConnectionsMax} + 1);
+}
+
 TEST_F(LocalSocketsTest, AConnectionThatSaysNothingEnds) {
   const LocalSockets sockets = LocalSocketsIn(folder_);
   Mirror mirror(sockets, absl::Milliseconds(100));
   auto listener = LocalListener::Open(sockets);
   ASSERT_TRUE(listener.ok()) << listener.status();
-  (*listener)->Serve(mirror.server.get());
+  (*listener)->Serve(mirror.server.get(), mirror.server.get());
   const UniqueFd silent = Connection(sockets.view, getuid());
   const timeval patience = {.tv_sec = 20, .tv_usec = 0};
   setsockopt(silent.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));

@@ -32,8 +32,8 @@ struct NetworkListenerOptions {
   absl::Duration idle = absl::Minutes(10);            // and ends after this time without a call
 };
 
-// A connection has at most this many calls at a time; more wait at the client. gRPC reads a request as a whole, up to
-// kMessageBytesMax, before anybody is asked whether its caller may make it.
+// A connection has at most this many calls at a time; more wait at the client. gRPC reads a request as a whole, be it
+// longer than it may be, before anybody is asked whether its caller may make it.
 inline constexpr int kCallsAtOnceMax = 32;
 
 // A NetworkListener accepts connections and gives them to a gRPC server. Those for which there is no descriptor are

@@ -28,6 +28,7 @@
 #include "proto/copse/v1/node_admin_service.grpc.pb.h"
 #include "rpc/audit.h"
 #include "rpc/authorizer.h"
+#include "rpc/bounded_requests.h"
 #include "rpc/credentials.h"
 #include "rpc/latency_row.h"
 #include "rpc/local_sockets.h"
@@ -42,7 +43,7 @@ constexpr std::chrono::milliseconds kStopPatience(500);
 // The loop is asked at most so often.
 constexpr absl::Duration kStatusEvery = absl::Milliseconds(10);
 constexpr size_t kJobBytesMax = 256;
-// gRPC reads a request before anybody is asked whether its caller may make it; all of them are short.
+// All requests are short.
 constexpr int kRequestBytesMax = 64 * 1024;
 
 using ChangeJob = std::function<absl::StatusOr<uint32_t>(const JobChange&)>;
@@ -98,7 +99,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
     grpc::ServerBuilder builder;
     ASSIGN_OR_RETURN(listener_, rpc::NetworkListener::Open("admin_listen", options.listen, credentials, {}, &builder));
     builder.RegisterService(this);
-    builder.SetMaxReceiveMessageSize(kRequestBytesMax);
+    rpc::BoundRequests(kRequestBytesMax, &builder);
     server_ = builder.BuildAndStart();
     RETURN_IF_ERROR(listener_->Serve(server_.get()));
     if (options.socket.empty()) return absl::OkStatus();
@@ -108,7 +109,7 @@ class AdminServer::Impl final : public v1::NodeAdminService::CallbackService {
       return absl::OkStatus();
     }
     local_ = *std::move(local);
-    local_->Serve(server_.get());
+    local_->Serve(server_.get(), nullptr);
     return absl::OkStatus();
   }
 

@@ -138,7 +138,7 @@ TEST_F(AdminServerTest, WithoutCertificatesJobsBeginAndEndOnItsSocketAlone) {
   EXPECT_NE(Change(local.get(), &Stub::EndJob, "slurm-1").first, grpc::StatusCode::OK);
 }
 
-TEST_F(AdminServerTest, LongRequestsAreNotRead) {
+TEST_F(AdminServerTest, LongRequestsAreRefused) {
   EXPECT_EQ(Change(stub_.get(), &v1::NodeAdminService::Stub::EndJob, std::string(65'000, 'j')).first,
             grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Change(stub_.get(), &v1::NodeAdminService::Stub::EndJob, std::string(66'000, 'j')).first,

@@ -104,7 +104,7 @@ TEST_F(EachMethodTest, IsForTheRolesOfTheTable) {
     ExpectTable(ChannelAs(role, daemon_), role, daemons_);
   }
   ExpectTable(OnSocket(cluster_.SocketOf(0) + ".admin"), Role::kOperator, daemons_);
-  ExpectTable(OnSocket(cluster_.folder() + "/view.sock"), Role::kOwner, planners_);
+  ExpectTable(OnSocket(cluster_.folder() + "/view.sock"), Role::kOwner, {"/copse.v1.AdminService"});
   const std::shared_ptr<grpc::Channel> operators = OnSocket(cluster_.folder() + "/admin.sock");
   ExpectTable(operators, Role::kOperator, planners_);
   // Refused calls have changed nothing.

@@ -37,6 +37,7 @@ LOG_MAX_BYTES = 512 << 10  # as much as the budget of lines has room for, whatev
 SANITIZERS_BYTES = 1 << 40  # of address space
 # A handshake may take 10 s; the rest is a loaded machine's.
 DROPPED_WITHIN_S = 20
+LONG_BYTES = 256 * MIB
 SLOW_AT_ONCE = 40  # connections a port
 SOURCES = 8
 
@@ -97,13 +98,88 @@ def http2_frame(kind, flags, stream, payload):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
-def http2_call(method):
-    """Returns a call as gRPC makes it (RFC 9113, 7541): nothing of it is compressed."""
+def http2_begin(method):
+    """Returns the begin of a call as gRPC makes it (RFC 9113, 7541): nothing of it is compressed."""
     fields = {":method": "POST", ":scheme": "http", ":path": f"/copse.v1.{method}", ":authority": "localhost",
               "content-type": "application/grpc", "te": "trailers"}
     headers = b"".join(b"\0" + b"".join(bytes([len(text)]) + text.encode() for text in field) for field in fields.items())
     return (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + http2_frame(4, 0, 0, struct.pack(">HI", 4, 65535)) +
-            http2_frame(1, 4, 1, headers) + http2_frame(0, 1, 1, b"\0\0\0\0\2\x0a\0"))
+            http2_frame(1, 4, 1, headers))
+
+
+def http2_call(method):
+    return http2_begin(method) + http2_frame(0, 1, 1, b"\0\0\0\0\2\x0a\0")
+
+
+class LongCall:
+    """A call whose request is longer than it may be, and is sent as the server has room for it (RFC 9113, section 6.9)."""
+
+    def __init__(self, connection, method, length):
+        self.connection = connection
+        self.rest = length  # of the request
+        self.windows = {0: 65535, 1: 65535}  # room at the server: in the connection, in the call
+        self.first = 65535  # of a new call
+        self.ended = False
+        self.received = b""
+        connection.sendall(http2_begin(method))
+        self.text = struct.pack(">BI", 0, length)  # what the first frame begins with
+
+    def step(self):
+        """Sends what there is room for, or awaits and takes what the server says."""
+        size = min(self.windows[0], self.windows[1], 16384 - len(self.text), self.rest)
+        if size > 0:
+            text = self.text + bytes(size)
+            self.connection.sendall(http2_frame(0, size == self.rest, 1, text))
+            self.text = b""
+            for stream in self.windows:
+                self.windows[stream] -= len(text)
+            self.rest -= size
+        if size <= 0 or select.select([self.connection], [], [], 0)[0]:
+            self.take(self.connection.recv(65536))
+
+    def take(self, text):
+        self.ended |= not text
+        self.received += text
+        while len(self.received) >= 9:
+            length, kind, flags, stream = struct.unpack(">I", b"\0" + self.received[:3]) + struct.unpack(">BBI", self.received[3:9])
+            if len(self.received) < 9 + length:
+                break
+            self.obey(kind, flags, stream, self.received[9:9 + length])
+            self.received = self.received[9 + length:]
+
+    def obey(self, kind, flags, stream, payload):
+        if kind == 8 and stream in self.windows:  # WINDOW_UPDATE
+            self.windows[stream] += struct.unpack(">I", payload)[0]
+        elif kind == 4 and not flags & 1:  # SETTINGS
+            for name, value in struct.iter_unpack(">HI", payload):
+                if name == 4:
+                    self.windows[1] += value - self.first
+                    self.first = value
+            self.connection.sendall(http2_frame(4, 1, 0, b""))
+        elif kind == 6 and not flags & 1:  # PING
+            self.connection.sendall(http2_frame(6, 1, 0, payload))
+        elif kind in (3, 7) or (kind == 1 and flags & 1):  # RST_STREAM, GOAWAY, the call's end
+            self.ended = True
+
+
+def shake_hands(connection, name):
+    """Returns the connection after a handshake with the certificate of that path, which need not be believed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    context.load_cert_chain(f"{name}.pem", f"{name}.key")
+    return context.wrap_socket(connection)
+
+
+def has_ended(connection):
+    """Takes what has come on a connection. Returns whether the server has ended it."""
+    try:
+        return not connection.recv(4096)
+    except (BlockingIOError, ssl.SSLWantReadError):
+        return False
+    except OSError:
+        return True
 
 
 def client_hello():
@@ -154,7 +230,7 @@ def mutated(chance, samples):
 # --- Programs ---
 
 
-class Cluster(unittest.TestCase):
+class Planner(unittest.TestCase):
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -166,6 +242,31 @@ class Cluster(unittest.TestCase):
         self.programs = {}  # pid: its own gRPC port
         planner, self.planner = self.start(PLANNER, "planner/p0", "listen=127.0.0.1:0", f"run_dir={self.folder}")
         self.servers = [planner]
+
+    def start(self, program, name, *settings):
+        words = [word for setting in settings for word in ("--set", setting)]
+        process, address = self.processes.start_serving(program, *self.authority.settings(name), *words)
+        self.programs[process.pid] = int(address.rsplit(":", 1)[1])
+        return process, address
+
+    def await_ready(self, nodes):
+        until("all nodes", lambda: [(row["name"], row["state"]) for row in self.authority.ask(COPSECTL, self.planner, "node", "list")] ==
+              [(node, "ready") for node in nodes])
+
+    def certified(self, port, connection):
+        """Returns the connection after a handshake as a viewer, or as a node where only nodes are believed."""
+        return shake_hands(connection, f"{self.authority.folder}/" + (f"node/{STRANGERS_NODE}" if port.kind == "data" else "viewer/stranger"))
+
+    @staticmethod
+    def memory(process, what="VmRSS"):
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+            return int(re.search(rf"^{what}:\s+(\d+) kB", status.read(), re.MULTILINE)[1]) << 10
+
+
+class Cluster(Planner):
+
+    def setUp(self):
+        super().setUp()
         for node in NODES[:2]:
             self.start_daemon(node)
         self.await_ready(NODES[:2])
@@ -176,22 +277,12 @@ class Cluster(unittest.TestCase):
         kinds = collections.Counter(port.kind for port in self.ports)
         self.assertEqual(kinds, {"tls": 3, "data": 2, "attach": 2, "grpc": 4}, self.ports)
 
-    def start(self, program, name, *settings):
-        words = [word for setting in settings for word in ("--set", setting)]
-        process, address = self.processes.start_serving(program, *self.authority.settings(name), *words)
-        self.programs[process.pid] = int(address.rsplit(":", 1)[1])
-        return process, address
-
     def start_daemon(self, node):
         self.servers.append(self.start(COPSED, f"node/{node}", f"node={node}", f"planner={self.planner}", "transport=tcp",
                                        f"socket={self.socket(node)}", "admin_listen=127.0.0.1:0", f"run_dir={self.folder}")[0])
 
     def socket(self, node):
         return f"{self.folder}/{node}.sock"
-
-    def await_ready(self, nodes):
-        until("all nodes", lambda: [(row["name"], row["state"]) for row in self.authority.ask(COPSECTL, self.planner, "node", "list")] ==
-              [(node, "ready") for node in nodes])
 
     def form(self, name, *nodes):
         ranks = [self.processes.start(sys.executable, RANK, LIBCOPSE, self.socket(node), name, str(rank), str(len(nodes)),
@@ -215,26 +306,11 @@ class Cluster(unittest.TestCase):
         self.await_ready(nodes)
         self.call(self.form("after", *nodes), 100)
 
-    @staticmethod
-    def memory(process, what="VmRSS"):
-        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
-            return int(re.search(rf"^{what}:\s+(\d+) kB", status.read(), re.MULTILINE)[1]) << 10
-
     def log_bytes(self):
         return [os.path.getsize(f"{self.folder}/{self.processes.processes.index(server)}.log") for server in self.servers]
 
 
 class MutatedBytesTest(Cluster):
-
-    def certified(self, port, connection):
-        """Returns the connection after a handshake as a viewer, or as a node where only nodes are believed."""
-        name = f"node/{STRANGERS_NODE}" if port.kind == "data" else "viewer/stranger"
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        context.set_alpn_protocols(["h2"])
-        context.load_cert_chain(f"{self.authority.folder}/{name}.pem", f"{self.authority.folder}/{name}.key")
-        return context.wrap_socket(connection)
 
     def send(self, chance, port):
         """Sends a few mutated texts to the port. Returns the connection, or None, and the number of bytes."""
@@ -291,6 +367,40 @@ class MutatedBytesTest(Cluster):
             self.assertLess(log_after - log_before, LOG_MAX_BYTES, name)
 
 
+class LongRequestsTest(Cluster):
+
+    def send_long(self, port):
+        """Sends a long request until the server ends the call. Returns how many bytes it has taken."""
+        connection = connect(port)
+        if port.kind == "tls":
+            connection = self.certified(port, connection)
+        call = LongCall(connection, "AdminService/ListNodes" if port.program == self.servers[0].pid else "NodeAdminService/Ping",
+                        LONG_BYTES)
+        try:
+            while not call.ended:
+                call.step()
+        except OSError:  # the server has ended the connection
+            pass
+        connection.close()
+        return LONG_BYTES - call.rest
+
+    def test_long_requests_of_whoever_may_look_are_not_kept(self):
+        # Daemons send long requests to the planner's port, administrators to admin.sock.
+        ports = [port for port in self.ports if port.kind in ("tls", "grpc") and
+                 (port.program != self.servers[0].pid or os.path.basename(str(port.address)) == "view.sock")]
+        self.assertEqual(len(ports), 5)
+        for port in ports:
+            server = next(server for server in self.servers if server.pid == port.program)
+            before = self.memory(server)
+            taken = self.send_long(port)
+            grown = self.memory(server, "VmHWM") - before
+            print(f"{port.address}: taken={taken} grown={grown}", flush=True)
+            with self.subTest(port):
+                if self.memory(server, "VmSize") < SANITIZERS_BYTES:
+                    self.assertLess(grown, GROWTH_MAX_BYTES)
+        self.check_that_all_go_on(*NODES[:2])
+
+
 class SlowTest(Cluster):
 
     def setUp(self):
@@ -322,13 +432,8 @@ class SlowTest(Cluster):
         while any(port.kind != "grpc" for _, port, _ in slow.values()) and time.monotonic() - begun < DROPPED_WITHIN_S:
             for descriptor, _ in poll.poll(200):
                 connection, port, _ = slow[descriptor]
-                try:
-                    if connection.recv(4096):
-                        continue
-                except BlockingIOError:
+                if not has_ended(connection):
                     continue
-                except OSError:
-                    pass
                 poll.unregister(descriptor)
                 del slow[descriptor]
                 connection.close()

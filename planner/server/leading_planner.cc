@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/units.h"
+#include "rpc/bounded_requests.h"
 #include "rpc/control_conversion.h"
 
 namespace copse::planner {
@@ -37,6 +38,9 @@ constexpr absl::Duration kBehindMax = absl::Seconds(10);
 // long the daemons are without a planner.
 constexpr double kReachOfLease = 0.75;
 constexpr absl::Duration kComplainEvery = absl::Minutes(1);
+// What users of view.sock ask is short, but for topologies that they compare.
+constexpr int kViewRequestBytesMax = 1 << 20;
+constexpr int kViewCallsAtOnceMax = 4;  // of a connection
 // Half of the machine's cores make plans, at most this many.
 constexpr uint32_t kPlanThreadsMax = 4;
 // Terms skipped after the loss of a store differ by less than this: ids stay readable, and hardly any number comes
@@ -182,7 +186,20 @@ void LeadingPlanner::ListenLocally(const std::string& run_dir) {
     return;
   }
   sockets_ = *std::move(opened);
-  sockets_->Serve(server_.get());
+  view_server_ = StartViewServer();
+  sockets_->Serve(server_.get(), view_server_.get());
+}
+
+// Any user may connect to view.sock: what that costs ends no stream of a daemon, and no call of an administrator.
+std::unique_ptr<grpc::Server> LeadingPlanner::StartViewServer() {
+  grpc::ServerBuilder builder;
+  rpc::BoundRequests(kViewRequestBytesMax, &builder);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kViewCallsAtOnceMax);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(rpc::NetworkListenerOptions().idle)));
+  builder.SetMaxSendMessageSize(rpc::kMessageBytesMax);
+  builder.RegisterService(admin_service_->service());
+  return builder.BuildAndStart();
 }
 
 LeadingPlanner::~LeadingPlanner() {
@@ -195,8 +212,12 @@ LeadingPlanner::~LeadingPlanner() {
   // Only this thread accesses `down`, since RunUntil runs the task; no memory order is needed.
   std::atomic<bool> down = false;
   std::thread shutdown([this, &down] {
-    server_->Shutdown(std::chrono::system_clock::now() + kStopPatience);
-    server_->Wait();
+    const auto patience = std::chrono::system_clock::now() + kStopPatience;
+    for (grpc::Server* const server : {server_.get(), view_server_.get()}) {
+      if (server == nullptr) continue;
+      server->Shutdown(patience);
+      server->Wait();
+    }
     parts_.queue->Post([&down] { down = true; });
   });
   while (!down) parts_.queue->RunUntil(absl::InfiniteFuture());

@@ -93,6 +93,7 @@ class LeadingPlanner final : public StreamEvents {
   absl::Status Listen(const Settings& settings);
   // Serves this machine's users. Only a warning says that it is not possible.
   void ListenLocally(const std::string& run_dir);
+  std::unique_ptr<grpc::Server> StartViewServer();
 
   const LeadingParts parts_;
   const absl::Duration reach_;  // without an answer for so long, it does not lead any more
@@ -108,6 +109,7 @@ class LeadingPlanner final : public StreamEvents {
   std::unique_ptr<StateSaver> saver_;
   std::unique_ptr<AdminService> admin_service_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::Server> view_server_;  // of view.sock; null: there are no sockets
   std::unique_ptr<rpc::LocalListener> sockets_;
   std::unique_ptr<rpc::NetworkListener> listener_;
   absl::Time next_complaint_ = absl::InfinitePast();

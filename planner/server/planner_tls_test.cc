@@ -83,12 +83,15 @@ class Daemon {
     Send(schedule::CommitReply{.team = team, .epoch = epoch});
     return team;
   }
-  // Answers the next question about its status.
-  void Answer(const schedule::DaemonStatus& status) {
+  // Awaits the next question about its status, and returns its number.
+  uint64_t AwaitStatusQuery() {
     v1::ToDaemon message;
     EXPECT_TRUE(stream_->Read(&message));
     EXPECT_TRUE(message.has_status_query()) << message.ShortDebugString();
-    Send(schedule::StatusReply{.query = message.status_query().query(), .status = status});
+    return message.status_query().query();
+  }
+  void Answer(const schedule::DaemonStatus& status) {
+    Send(schedule::StatusReply{.query = AwaitStatusQuery(), .status = status});
   }
   // Answers the next question about its trace, and returns the user to whom its answer may go.
   std::optional<uint32_t> AnswerTrace() {
@@ -373,6 +376,38 @@ TEST_F(PlannerTlsTest, LocalUsersSeeAndBreakTheirOwnTeams) {
   EXPECT_THAT(Break(other), FailsWith(kDenied, absl::StrCat("team ", other.value()), "another user's",
                                       absl::StrCat("who=uid ", getuid())));
   EXPECT_EQ(Break(own), absl::OkStatus());
+}
+
+TEST_F(PlannerTlsTest, LongRequestsAreForAdministrators) {
+  Start();
+  v1::DiffTopologyRequest request;
+  v1::DiffTopologyReply reply;
+  const auto ask = [&](const std::string& socket, size_t bytes) {
+    request.mutable_after()->set_text(std::string(bytes, ' '));
+    return Call(Socket(socket), grpc::InsecureChannelCredentials(), &Stub::DiffTopology, request, &reply).code();
+  };
+  EXPECT_EQ(ask("view", 1'000'000), absl::StatusCode::kOk);
+  EXPECT_EQ(ask("view", 1'100'000), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ask("admin", 20'000'000), absl::StatusCode::kOk);
+}
+
+TEST_F(PlannerTlsTest, LocalUsersWhoWaitAreToldThatThePlannerStops) {
+  Start();
+  Daemon daemon(life_->address(), Of("node", "n1"));
+  ASSERT_EQ(daemon.Register("n1"), absl::OkStatus());
+  v1::PingRequest request;
+  request.set_node("n1");
+  std::vector<std::thread> waiting;
+  for (const char* const socket : {"view", "admin"}) {
+    waiting.emplace_back([&, socket] {
+      v1::PingReply reply;
+      EXPECT_THAT(Call(Socket(socket), grpc::InsecureChannelCredentials(), &Stub::Ping, request, &reply),
+                  FailsWith(absl::StatusCode::kUnavailable, "the planner stops"));
+    });
+    daemon.AwaitStatusQuery();
+  }
+  life_->End();
+  for (std::thread& each : waiting) each.join();
 }
 
 TEST_F(PlannerTlsTest, LocalUsersGetTheTraceOfTheirOwnTeams) {
