@@ -311,6 +311,46 @@ TEST(IdentityTest, NewFilesAreUsedWithoutARestart) {
   EXPECT_GT((*identity)->ends().certificate, ends + absl::Hours(24 * 3));
 }
 
+TEST(IdentityTest, WhoWasBelievedInTheHandshakeIsRefusedOnceRevoked) {
+  config::TlsFiles files = WriteRole(Authority(), "planner", "believing");
+  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/believing");
+  std::filesystem::create_directory(files.revoked);
+  WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}));
+  const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  const emu::TestCertificate peer = Authority().Issue({.uri = "spiffe://test/node/n1", .serial = 77});
+  EXPECT_EQ((*identity)->CheckSigned({peer.certificate, ""}), absl::OkStatus());
+  EXPECT_TRUE((*identity)->Check({peer.certificate, ""}, true).ok());
+  const uint64_t before = (*identity)->generation();
+  WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({77}));
+  EXPECT_THAT((*identity)->Check({peer.certificate, ""}, true), FailsWith(kUnauthenticated, "is revoked"));
+  EXPECT_GT((*identity)->generation(), before);
+  EXPECT_EQ((*identity)->CheckSigned({peer.certificate, ""}), absl::OkStatus()) << "it is told why when it calls";
+}
+
+TEST(IdentityTest, WhoWasBelievedIsRefusedWhenItsCertificateEnds) {
+  const auto identity = Of("planner", "believing");
+  const emu::TestCertificate brief = Authority().Issue({.uri = "spiffe://test/node/n1", .seconds = 2});
+  const auto believed = identity->Check({brief.certificate, ""}, true);
+  ASSERT_TRUE(believed.ok()) << believed.status();
+  // OpenSSL reads a clock that may be a few milliseconds late.
+  while (absl::Now() < believed->ends + absl::Milliseconds(100)) {
+    EXPECT_EQ(identity->CheckSigned({brief.certificate, ""}), absl::OkStatus());
+  }
+  EXPECT_THAT(identity->Check({brief.certificate, ""}, true), FailsWith(kUnauthenticated, "has expired", "ended="));
+}
+
+TEST(IdentityTest, WhatAnotherCertificateOfTheSameNameWasFoundToBeDoesNotCount) {
+  const emu::TestAuthority other;
+  const auto identity = Of("planner", "believing");
+  const emu::TestCertificateOptions options = {.uri = "spiffe://test/node/n1"};
+  const std::string good = Authority().Issue(options).certificate, foreign = other.Issue(options).certificate;
+  EXPECT_TRUE(identity->Check({good, ""}, true).ok());
+  EXPECT_THAT(identity->Check({foreign, ""}, true), FailsWith(kUnauthenticated, "not signed by an authority"));
+  EXPECT_THAT(identity->Check({foreign, good}, true), FailsWith(kUnauthenticated, "not signed by an authority"));
+  EXPECT_THAT(identity->CheckSigned({foreign, ""}), FailsWith(kUnauthenticated, "not signed by an authority"));
+}
+
 // Returns what a program logs that reads these files a second time.
 std::string LoggedFor(const config::TlsFiles& files) {
   const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());

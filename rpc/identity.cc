@@ -21,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/certificates/x509.h"
+#include "base/encoding/sha256.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/status_macros.h"
@@ -33,6 +34,7 @@ namespace {
 constexpr absl::Duration kWarnOfEndEvery = absl::Hours(24);
 constexpr absl::Duration kWarnOfStrangersEvery = absl::Minutes(1);
 constexpr char kWantedUri[] = "spiffe://DOMAIN/ROLE/NAME";
+constexpr char kNotSigned[] = "is not signed by an authority of tls_ca";
 
 using x509::AddAuthorities;
 using x509::AddRevocationLists;
@@ -115,7 +117,7 @@ std::string Wrong(int error, const X509* certificate) {
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return "is not signed by an authority of tls_ca";
+      return kNotSigned;
     default:
       return absl::StrCat("is not valid: ", X509_verify_cert_error_string(error));
   }
@@ -133,8 +135,18 @@ void SetUp(X509_STORE_CTX* context, Judged judged, int purpose) {
   }
 }
 
-// Returns OK if the certificate is to be believed, else what is wrong with it.
-absl::Status Verify(X509_STORE* store, X509* certificate, const std::string& chain_text, int purpose, Judged judged) {
+absl::Time FirstEndOf(const STACK_OF(X509) * chain) {
+  absl::Time first = absl::InfiniteFuture();
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    first = std::min(first, TimeOf(X509_get0_notAfter(sk_X509_value(chain, i))));
+  }
+  return first;
+}
+
+// Returns when the first certificate of its chain ends if the certificate is to be believed, else what is wrong with
+// it.
+absl::StatusOr<absl::Time> Verify(X509_STORE* store, X509* certificate, const std::string& chain_text, int purpose,
+                                  Judged judged) {
   const CertificateStack chain(sk_X509_new_null());
   const Bio reader = Reader(chain_text);
   while (Certificate next = ReadCertificate(reader.get())) sk_X509_push(chain.get(), next.release());
@@ -145,8 +157,14 @@ absl::Status Verify(X509_STORE* store, X509* certificate, const std::string& cha
   SetUp(context.get(), judged, purpose);
   const bool valid = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
-  if (valid) return absl::OkStatus();
+  if (valid) return FirstEndOf(X509_STORE_CTX_get0_chain(context.get()));
   return absl::UnauthenticatedError(Wrong(X509_STORE_CTX_get_error(context.get()), certificate));
+}
+
+// Returns a hash of all on which Check's answer depends but the files and the time.
+std::string HashOf(const PeerCertificate& peer, bool as_client) {
+  return Sha256(
+      absl::StrCat(as_client ? "client " : "server ", peer.certificate.size(), " ", peer.certificate, peer.chain));
 }
 
 PeerCertificate ShownIn(const grpc::experimental::TlsCustomVerificationCheckRequest& request) {
@@ -269,7 +287,7 @@ absl::Status Identity::CheckSelf(const std::vector<std::string>& roles) {
                                                    ", wanted=", absl::StrJoin(roles, " or "), ")"));
   }
   const absl::Status valid =
-      Verify(store_.get(), certificate.get(), texts_.certificate, X509_PURPOSE_ANY, Judged::kAnew);
+      Verify(store_.get(), certificate.get(), texts_.certificate, X509_PURPOSE_ANY, Judged::kAnew).status();
   if (valid.ok()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("tls_cert: ", valid.message(), " ", where, ", tls_ca=", files_.authorities, ")"));
@@ -282,6 +300,7 @@ absl::Status Identity::Read() const {
     ASSIGN_OR_RETURN(Store store, MakeStore(texts));
     store_ = std::shared_ptr<X509_STORE>(store.release(), X509_STORE_free);
     ++generation_;
+    believed_.Clear();
   }
   texts_ = std::move(texts);
   ends_ = EndsOf(texts_);
@@ -348,8 +367,9 @@ void Identity::AppendCounters(std::map<std::string, uint64_t>* counters) const {
   if (!ends.list_file.empty()) append(kListEndsCounter, ends.list);
 }
 
-absl::StatusOr<Certificate> Identity::Judge(const PeerCertificate& peer, int purpose, Judged judged) const {
-  Certificate certificate = ReadCertificate(Reader(peer.certificate).get());
+absl::StatusOr<Identity::Verdict> Identity::Judge(const PeerCertificate& peer, int purpose, Judged judged) const {
+  Verdict verdict{.certificate = ReadCertificate(Reader(peer.certificate).get())};
+  X509* const certificate = verdict.certificate.get();
   if (certificate == nullptr) {
     return absl::UnauthenticatedError(absl::StrCat(
         "no certificate was shown: set tls_cert, tls_key and tls_ca (wanted=spiffe://", self_.domain, "/ROLE/NAME)"));
@@ -359,14 +379,22 @@ absl::StatusOr<Certificate> Identity::Judge(const PeerCertificate& peer, int pur
     const MutexLock lock(&mutex_);
     Refresh();
     store = store_;
+    verdict.generation = generation_;
+    verdict.until = ends_.list;
   }
-  const absl::Status valid = Verify(store.get(), certificate.get(), peer.chain, purpose, judged);
-  if (valid.ok()) return certificate;
-  return absl::UnauthenticatedError(
-      absl::StrCat("certificate ", Shown(UriOf(certificate.get())), " ", valid.message()));
+  const absl::StatusOr<absl::Time> chain_ends = Verify(store.get(), certificate, peer.chain, purpose, judged);
+  if (!chain_ends.ok()) {
+    return absl::UnauthenticatedError(
+        absl::StrCat("certificate ", Shown(UriOf(certificate)), " ", chain_ends.status().message()));
+  }
+  verdict.until = std::min(verdict.until, *chain_ends);
+  return verdict;
 }
 
 absl::Status Identity::CheckSigned(const PeerCertificate& client) const {
+  // A client that is believed will call soon, and is not verified anew then. A stranger is verified once.
+  const absl::Status believed = Check(client, /*as_client=*/true).status();
+  if (believed.ok() || absl::EndsWith(believed.message(), kNotSigned)) return believed;
   return Judge(client, X509_PURPOSE_ANY, Judged::kSignaturesAlone).status();
 }
 
@@ -375,10 +403,16 @@ absl::Status Identity::StillBelieves(const PeerCertificate& peer, bool as_client
 }
 
 absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as_client) const {
+  const std::string shown = HashOf(peer, as_client);
+  {
+    const MutexLock lock(&mutex_);
+    Refresh();
+    if (const CheckedPeer* const believed = believed_.Find(shown, absl::Now())) return *believed;
+  }
   const auto refused = [](const auto&... words) { return absl::UnauthenticatedError(absl::StrCat(words...)); };
-  ASSIGN_OR_RETURN(const Certificate certificate,
+  ASSIGN_OR_RETURN(const Verdict verdict,
                    Judge(peer, as_client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER, Judged::kAnew));
-  const std::string uri = UriOf(certificate.get());
+  const std::string uri = UriOf(verdict.certificate.get());
   const std::optional<SpiffeId> id = ParseSpiffeId(uri);
   if (!id.has_value()) {
     return refused("certificate ", Shown(uri), " names no role (wanted=", kWantedUri, ", one URI)");
@@ -386,7 +420,10 @@ absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as
   if (id->domain != self_.domain) {
     return refused("certificate ", uri, " is of another domain (domain=", id->domain, ", wanted=", self_.domain, ")");
   }
-  return CheckedPeer{*id, TimeOf(X509_get0_notAfter(certificate.get()))};
+  CheckedPeer checked{*id, TimeOf(X509_get0_notAfter(verdict.certificate.get()))};
+  const MutexLock lock(&mutex_);
+  if (verdict.generation == generation_) believed_.Add(shown, checked, absl::Now(), verdict.until);
+  return checked;
 }
 
 std::shared_ptr<grpc::ServerCredentials> Identity::ForServer() const {

@@ -18,6 +18,7 @@
 #include "base/certificates/x509.h"
 #include "base/config/tls_files.h"
 #include "base/mutex.h"
+#include "rpc/judged_peers.h"
 
 struct x509_store_st;
 namespace grpc {
@@ -36,11 +37,6 @@ struct PeerCertificate {
   std::string chain;        // PEM: intermediate certificates
 };
 
-struct CheckedPeer {
-  SpiffeId id;
-  absl::Time ends;  // of the certificate
-};
-
 struct IdentityEnds {
   absl::Time certificate = absl::InfinitePast();  // this program's; InfinitePast: it cannot be read
   absl::Time list = absl::InfiniteFuture();       // the first authority's whose last revocation list ends
@@ -52,7 +48,8 @@ struct IdentityEnds {
 //
 // gRPC's handshake asks a peer for a certificate and leaves judging it to this class. A client's check ends the
 // handshake. A server's handshake ends the connections of strangers; whom an authority knows is checked before each
-// call (Authorizer), since only there can a refused peer be told why.
+// call (Authorizer), since only there can a refused peer be told why. Who was believed in the handshake is not verified
+// anew for its calls within a short while, unless the files have changed (JudgedPeers).
 class Identity : public std::enable_shared_from_this<Identity> {
  public:
   static constexpr absl::Duration kRefresh = absl::Seconds(10);
@@ -107,7 +104,12 @@ class Identity : public std::enable_shared_from_this<Identity> {
   void WarnOfEnds(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Read() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckSelf(const std::vector<std::string>& roles);
-  absl::StatusOr<x509::Certificate> Judge(const PeerCertificate& peer, int purpose, Judged judged) const;
+  struct Verdict {
+    x509::Certificate certificate;
+    absl::Time until;     // a certificate of its chain, or a list, ends then
+    uint64_t generation;  // of the files by which it was judged
+  };
+  absl::StatusOr<Verdict> Judge(const PeerCertificate& peer, int purpose, Judged judged) const;
 
   const config::TlsFiles files_;
   const absl::Duration refresh_;
@@ -122,6 +124,7 @@ class Identity : public std::enable_shared_from_this<Identity> {
   mutable IdentityEnds ends_ ABSL_GUARDED_BY(mutex_);
   mutable std::shared_ptr<x509_store_st> store_ ABSL_GUARDED_BY(mutex_);
   mutable uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable JudgedPeers believed_ ABSL_GUARDED_BY(mutex_);  // by what was read last
 };
 
 // A certificate that ends within this time is named by logs and lists.
