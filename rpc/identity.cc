@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/certificates/x509.h"
 #include "base/encoding/sha256.h"
@@ -382,7 +383,9 @@ absl::StatusOr<Identity::Verdict> Identity::Judge(const PeerCertificate& peer, i
     verdict.generation = generation_;
     verdict.until = ends_.list;
   }
-  const absl::StatusOr<absl::Time> chain_ends = Verify(store.get(), certificate, peer.chain, purpose, judged);
+  // gRPC's chain begins with the certificate. Reading one takes half as long as verifying it.
+  const std::string others(absl::StripPrefix(peer.chain, peer.certificate));
+  const absl::StatusOr<absl::Time> chain_ends = Verify(store.get(), certificate, others, purpose, judged);
   if (!chain_ends.ok()) {
     return absl::UnauthenticatedError(
         absl::StrCat("certificate ", Shown(UriOf(certificate)), " ", chain_ends.status().message()));
