@@ -32,6 +32,15 @@ TEST(CounterBlockTest, KnowsEachPairOfEdgeAndCounterApart) {
   EXPECT_FALSE(block.Arrived(3, 3));
 }
 
+TEST(CounterBlockTest, AnEdgeThatIsForgottenTakesItsEarlyArrivalsAlong) {
+  CounterBlock block(2, 3);
+  for (const uint32_t edge : {0, 1, 2, 1}) block.KeepEarly({.edge = edge});
+  block.ForgetEdge(1);
+  ASSERT_EQ(block.early().size(), 2u);
+  EXPECT_EQ(block.early()[0].edge, 0u);
+  EXPECT_EQ(block.early()[1].edge, 2u);
+}
+
 TEST(CounterBlockTest, APortWithoutEdgesHasCountersAllTheSame) {
   CounterBlock block(4, 0);
   block.counter(3).failure = 1;

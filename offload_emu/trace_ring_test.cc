@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload_emu/trace_ring.h"
 
+#include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -21,6 +23,18 @@ class CountingClock final : public Clock {
 };
 
 TraceRecord Numbered(uint32_t call) { return {.kind = TraceKind::kTriggerFired, .call = call}; }
+
+// copsectl knows the kinds by their numbers.
+TEST(TraceRingTest, KindsKeepTheirNumbers) {
+  constexpr TraceKind kKinds[] = {
+      TraceKind::kNone,          TraceKind::kCallPosted,   TraceKind::kCallArmed,      TraceKind::kRanksArrived,
+      TraceKind::kCallCompleted, TraceKind::kCallOver,     TraceKind::kPacketReceived, TraceKind::kPacketSent,
+      TraceKind::kFramesSent,    TraceKind::kReduceBegin,  TraceKind::kReduceEnd,      TraceKind::kCopyBegin,
+      TraceKind::kCopyEnd,       TraceKind::kTriggerFired, TraceKind::kClientWoken,    TraceKind::kCreditStall,
+      TraceKind::kEpochSwitch,   TraceKind::kTeamBroken,   TraceKind::kLoopSleep,      TraceKind::kLoopWake};
+  EXPECT_EQ(std::size(kKinds), size_t{kTraceKindCount});
+  for (size_t i = 0; i < std::size(kKinds); ++i) EXPECT_EQ(static_cast<size_t>(kKinds[i]), i);
+}
 
 TEST(TraceRingTest, KeepsTheNewestRecords) {
   FakeClock clock;
