@@ -88,11 +88,4 @@ absl::StatusOr<schedule::Sequences> PlanExpansions::SequencesOf(const schedule::
   return schedule::Sequences(sequences);
 }
 
-size_t PlanExpansions::size() const {
-  size_t size = 0;
-  for (const std::unique_ptr<PreparedPlan>& prepared : prepared_)
-    size += prepared == nullptr ? 0 : prepared->by_root.size();
-  return size;
-}
-
 }  // namespace copse::daemon

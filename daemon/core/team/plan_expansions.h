@@ -47,8 +47,6 @@ class PlanExpansions {
   void CountCall(const schedule::Plan& plan) { ++PreparedOf(plan).calls; }
   // Appends the counts of the plans that calls have used.
   void AppendCalls(std::vector<schedule::PlanCalls>* counts) const;
-  // Returns the number of expansions that are kept.
-  size_t size() const;
 
  private:
   struct PreparedPlan {
