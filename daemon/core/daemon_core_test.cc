@@ -395,6 +395,12 @@ TEST_F(AccountsOfCoreTest, ATeamTooManyIsRefusedByUserUsedAndLimit) {
   EXPECT_EQ(Used(Resource::kTeams), 0u);
 }
 
+TEST_F(AccountsOfCoreTest, AQuarterOfTheMemoryIsKeptForOtherUsers) {
+  const auto account = core_.accounts().Open(1, "");
+  EXPECT_EQ(core_.accounts().LimitsOf(*account)[static_cast<size_t>(Resource::kMemory)],
+            CoreOptions{}.memory_limit_bytes / 4 * 3);
+}
+
 TEST_F(AccountsOfCoreTest, ATeamThatNeedsMoreMemoryThanItsUserMayHaveIsRefused) {
   Limit(Resource::kMemory, 1000);
   schedule::Prepare prepare{.layout = Layout(), .epoch = EpochId(1)};

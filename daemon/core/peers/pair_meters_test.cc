@@ -87,10 +87,11 @@ class PairMetersTest : public ::testing::Test {
   }
 
   // A starts, and the test takes B's part: answers pings.
-  void StartAlone(absl::Duration round_trip) {
+  void StartAlone(absl::Duration round_trip, absl::Duration bulk_max = absl::Minutes(1)) {
     cut = true;
     MeasureQuery query = Query(true);
-    query.bulk_ns_max = query.timeout_ns = 60'000'000'000;
+    query.bulk_ns_max = absl::ToInt64Nanoseconds(bulk_max);
+    query.timeout_ns = 60'000'000'000;
     a.meters.Start(query);
     while (bulk_sent == 0) {
       clock.AdvanceTo(clock.Now() + round_trip);
@@ -384,6 +385,20 @@ TEST_F(PairMetersTest, ACutInTheMiddleOfTheBulkEndsItToo) {
   EXPECT_TRUE(a.meters.empty() && b.meters.empty());
   EXPECT_GE(TheReply().pings, 3u);
   EXPECT_GT(TheReply().bulk_bytes, 0u) << "what came before the cut counts";
+}
+
+TEST_F(PairMetersTest, WhatIsNotAcknowledgedIsAwaitedUntilThePeerIsSilent) {
+  StartAlone(absl::Milliseconds(1), /*bulk_max=*/absl::Milliseconds(100));
+  const absl::Time heard = clock.Now();
+  while (a.meters.Progress()) continue;
+  clock.AdvanceTo(a.meters.NextDeadline());
+  EXPECT_EQ(clock.Now(), heard + absl::Milliseconds(100));
+  a.meters.Progress();
+  EXPECT_TRUE(a.replies.empty());
+  clock.AdvanceTo(a.meters.NextDeadline());
+  EXPECT_EQ(clock.Now(), heard + absl::Seconds(2));
+  a.meters.Progress();
+  EXPECT_EQ(TheReply().why.failure, Failure::kNone);
 }
 
 TEST_F(PairMetersTest, APeerThatIsGoneEndsIt) {

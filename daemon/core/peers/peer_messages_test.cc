@@ -95,6 +95,20 @@ TEST(PeerMessagesTest, EveryPrefixAndEveryUnknownTypeIsRefused) {
   EXPECT_FALSE(DecodePeerMessage(21, "").ok());
 }
 
+TEST(PeerMessagesTest, ArgumentsThatNoReleaseHasAreRefused) {
+  const auto is_taken = [](const CallArguments& arguments) {
+    const EncodedPeerMessage encoded =
+        EncodePeerMessage(ArgumentsMessage{TeamId(7), CallSeq(12), {Rank(3), arguments}});
+    return DecodePeerMessage(encoded.type, encoded.body).ok();
+  };
+  for (const int beyond : {0, 1}) {
+    const bool is_known = beyond == 0;
+    EXPECT_EQ(is_taken({.collective = static_cast<Collective>(kCollectiveCount - 1 + beyond)}), is_known);
+    EXPECT_EQ(is_taken({.type = static_cast<ElementType>(kElementTypeCount - 1 + beyond)}), is_known);
+    EXPECT_EQ(is_taken({.op = static_cast<ElementOp>(kElementOpCount - 1 + beyond)}), is_known);
+  }
+}
+
 TEST(PeerMessagesTest, GarbageNeverCrashes) {
   Prng prng(3);
   for (int i = 0; i < 100000; ++i) {

@@ -318,6 +318,23 @@ TEST_F(TeamTest, ADaemonThatStopsDrainsWhateverAnAdministratorSays) {
   EXPECT_EQ(core_.Status().state, "draining");
 }
 
+TEST_F(TeamTest, AnOperationThatFailsOnItsWayFailsItsCallAndNoOther) {
+  constexpr uint32_t kDown = 1;
+  const uint16_t hash =
+      HashArguments({.collective = Collective::kBcast, .type = ElementType::kUint8, .count = 8, .root = 2});
+  FormTeam();
+  for (const bool failed : {true, false}) {
+    const uint16_t sequence = failed ? 0 : 1;
+    const uint64_t calls[] = {Post(0, Collective::kBcast), Post(1, Collective::kBcast)};
+    ReceivePacket(sequence, hash, kDown, std::vector<uint8_t>(failed ? 0 : 8), failed);
+    for (uint32_t r = 0; r < 2; ++r) {
+      const schedule::FailureReport end = EndOf(r, calls[r]);
+      EXPECT_EQ(end.failure, failed ? Failure::kInternal : Failure::kNone);
+      if (failed) EXPECT_THAT(end.text, Names("call 0", "team 't'", "bcast", "node n0"));
+    }
+  }
+}
+
 // The parameters are the bytes of a message, of which a call has 8, and whether it comes before the ranks' calls.
 class MessageLengthTest : public TeamFixture, public ::testing::WithParamInterface<std::tuple<size_t, bool>> {};
 INSTANTIATE_TEST_SUITE_P(ShorterAndLonger, MessageLengthTest,

@@ -154,11 +154,12 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
 
   // Handles a packet of the neighbor for call `sequence`, which counts on `counter`.
-  void ReceivePacket(uint16_t sequence, uint16_t hash, uint32_t counter, std::vector<uint8_t> payload) {
+  void ReceivePacket(uint16_t sequence, uint16_t hash, uint32_t counter, std::vector<uint8_t> payload,
+                     bool failed = false) {
     emu::RecordAndPayload packet;
     packet.record.header = {.label = incoming_label_, .sequence = sequence, .hash = hash};
     packet.record.kind = static_cast<uint8_t>(emu::RecordKind::kPacket);
-    packet.record.flags = emu::kRecordTrigger;
+    packet.record.flags = emu::kRecordTrigger | (failed ? emu::kRecordError : 0);
     packet.record.bytes = static_cast<uint32_t>(payload.size());
     packet.record.counter = counter;
     packet.record.region = emu::kCellOfEdge;
