@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/mpi/async/pending_memory.h"
 
+#include <unistd.h>
+
+#include <cstdint>
+#include <span>
+
 #include "client/mpi/api/mpi_process.h"
+#include "client/tnbc/pages/page_guard.h"
+#include "client/tnbc/testing/test_pages.h"
 #include "gtest/gtest.h"
 
 namespace copse::mpi {
@@ -57,6 +64,23 @@ TEST_F(MemoryOfTest, WithoutPageProtectionNothingIsPending) {
   EXPECT_TRUE(AwaitMessage(ints_, 1, MPI_INT));
   EXPECT_TRUE(AwaitRange({At(0), At(1)}));
   TurnWhileWaiting();
+}
+
+TEST(AwaitRangeTest, OneByteOfLostMemoryIsNotThere) {
+  const char* why = "";
+  tnbc::PageGuard* const guard = tnbc::PageGuard::Start({[](uintptr_t) { _exit(3); }, [] {}}, &why);
+  ASSERT_NE(guard, nullptr) << why;
+  SetPageGuard(guard);
+  const tnbc::Pages page(1);
+  const tnbc::Range all = page.All();
+  ASSERT_TRUE(guard->Protect(std::span(&all, 1)));
+  guard->MarkLost(all);
+  EXPECT_TRUE(AwaitRange({all.begin, all.begin}));
+  EXPECT_FALSE(AwaitRange({all.begin, all.begin + 1}));
+  EXPECT_FALSE(AwaitMessage(page.data() + 1, 1, MPI_BYTE));
+  guard->Release(all);
+  EXPECT_TRUE(AwaitRange(all));
+  SetPageGuard(nullptr);
 }
 
 }  // namespace

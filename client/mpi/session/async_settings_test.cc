@@ -141,9 +141,11 @@ TEST_F(AsyncSettingsTest, ValuesThatMeanNothingAreSaidByRankZero) {
 }
 
 TEST_F(AsyncSettingsTest, AFolderForTracesIsMadeAndABadOneIsSaidOnce) {
+  const std::string file = Profile("file", "1,0");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);  // as a folder may have
   AddRank("", "", folder_ + "/traces");
   AddRank("", "", folder_ + "/no/traces");
-  AddRank("", "", Profile("file", "1,0"));
+  AddRank("", "", file);
   Settle();
   EXPECT_TRUE(std::filesystem::is_directory(folder_ + "/traces"));
   EXPECT_EQ(ranks_[0].trace_folder, folder_ + "/traces");
