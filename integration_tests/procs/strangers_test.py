@@ -38,6 +38,7 @@ SANITIZERS_BYTES = 1 << 40  # of address space
 # A handshake may take 10 s; the rest is a loaded machine's.
 DROPPED_WITHIN_S = 20
 LONG_BYTES = 256 * MIB
+MANY = 2000  # connections to a port
 SLOW_AT_ONCE = 40  # connections a port
 SOURCES = 8
 
@@ -454,6 +455,72 @@ class SlowTest(Cluster):
             connection.close()
         self.assertLessEqual(left, {"grpc"})
         print(f"others: {others.result() - begun:.1f} s", flush=True)
+
+
+class ManyTest(Planner):
+    """Strangers who have thousands of the planner's connections at once."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(f"{self.folder}/foreign")
+        self.foreign = f"{Authority(CA, f'{self.folder}/foreign', NODES).folder}/administrator/tester"
+        self.port = Port(self.servers[0].pid, "tls", ("127.0.0.1", self.programs[self.servers[0].pid]))
+        self.await_ready(())
+        self.descriptors_before = self.descriptors()
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.servers[0].pid}/fd"))
+
+    def speak(self, kind, number, connection):
+        try:
+            if kind == "foreign":
+                return shake_hands(connection, self.foreign)
+            connection.sendall({"silent": b"", "garbage": b"\0\0\0" + random.Random(number).randbytes(300), "begins": SAMPLES["tls"][0]}[kind])
+        except OSError:  # the planner has ended the connection
+            pass
+        return connection
+
+    def await_ends(self, connections):
+        begun = time.monotonic()
+        left = {connection.fileno(): connection for connection in connections if connection.fileno() >= 0}
+        poll = select.poll()
+        for descriptor, connection in left.items():
+            connection.setblocking(False)
+            poll.register(descriptor, select.POLLIN)
+        while left and time.monotonic() - begun < DROPPED_WITHIN_S:
+            for descriptor, _ in poll.poll(1000):
+                if has_ended(left[descriptor]):
+                    poll.unregister(descriptor)
+                    left.pop(descriptor).close()
+        self.assertEqual(len(left), 0)
+
+    def wave(self, *kinds):
+        """Has strangers of these kinds at once, and awaits that they are gone. Returns how many were there while a caller with a
+        certificate had its answer, and the memory that is left in use."""
+        connections = [connect(self.port, f"127.0.{1 + number // 250}.{1 + number % 250}") for number in range(MANY)]
+        # A caller's connection may have been there before that is not now.
+        until("all connections", lambda: self.descriptors() > self.descriptors_before + 0.99 * MANY)
+        connections = [self.speak(kinds[number % len(kinds)], number, connection) for number, connection in enumerate(connections)]
+        begun = time.monotonic()
+        self.await_ready(())
+        answered = time.monotonic()
+        beside = self.descriptors() - self.descriptors_before
+        self.await_ends(connections)
+        ended = time.monotonic()
+        until("all descriptors", lambda: self.descriptors() <= self.descriptors_before)
+        memory = self.memory(self.servers[0])
+        print(f"{set(kinds)}: answered after {answered - begun:.2f} s beside {beside}, ended after {ended - begun:.1f} s, "
+              f"memory_bytes={memory}", flush=True)
+        return beside, memory
+
+    def test_thousands_at_once_keep_nobody_out_and_leave_nothing(self):
+        # Handshakes cost the strangers time, and those who say nothing are to be there beside them.
+        beside, memory = self.wave(*("silent", "garbage", "begins") * 7, "foreign")
+        self.assertGreater(beside, MANY // 4)  # the caller did not have to wait for their ends
+        _, later = self.wave("garbage")
+        # The heap has kept pages for as many connections.
+        if self.memory(self.servers[0], "VmSize") < SANITIZERS_BYTES:
+            self.assertLess(later - memory, GROWTH_MAX_BYTES)
 
 
 if __name__ == "__main__":
