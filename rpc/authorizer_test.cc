@@ -328,6 +328,29 @@ TEST(IdentityTest, WhoWasBelievedInTheHandshakeIsRefusedOnceRevoked) {
   EXPECT_EQ((*identity)->CheckSigned({peer.certificate, ""}), absl::OkStatus()) << "it is told why when it calls";
 }
 
+TEST(IdentityTest, WhatARevokedIntermediateHasSignedIsRefused) {
+  const emu::TestCertificate intermediate = Authority().Issue({.serial = 55, .is_authority = true});
+  const emu::TestAuthority signer(intermediate);
+  config::TlsFiles files = WriteIdentity(signer, "below", {.uri = "spiffe://test/planner/p1"});
+  const emu::TestCertificate own = signer.Issue({.uri = "spiffe://test/planner/p1"});
+  WriteSecretFile(files.key, own.key);
+  WriteSecretFile(files.certificate, own.certificate + intermediate.certificate);
+  WriteSecretFile(files.authorities, Authority().certificate());
+  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/below");
+  std::filesystem::create_directory(files.revoked);
+  WriteSecretFile(files.revoked + "/signer.pem", signer.Revoke({}));
+  const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  const PeerCertificate peer = {signer.Issue({.uri = "spiffe://test/node/n1"}).certificate, intermediate.certificate};
+  EXPECT_TRUE((*identity)->Check(peer, true).ok()) << "the root's list is not needed";
+  WriteSecretFile(files.revoked + "/root.pem", Authority().Revoke({}));
+  EXPECT_TRUE((*identity)->Check(peer, true).ok());
+  WriteSecretFile(files.revoked + "/root.pem", Authority().Revoke({55}));
+  EXPECT_THAT((*identity)->Check(peer, true), FailsWith(kUnauthenticated, "spiffe://test/node/n1", "revoked"));
+  EXPECT_THAT((*identity)->StillBelieves(peer), FailsWith(kUnauthenticated, "spiffe://test/node/n1", "revoked"));
+  EXPECT_EQ((*identity)->CheckSigned(peer), absl::OkStatus());
+}
+
 TEST(IdentityTest, WhoWasBelievedIsRefusedWhenItsCertificateEnds) {
   const auto identity = Of("planner", "believing");
   const emu::TestCertificate brief = Authority().Issue({.uri = "spiffe://test/node/n1", .seconds = 2});

@@ -97,8 +97,9 @@ IdentityEnds EndsOf(const config::TlsTexts& texts) {
   return ends;
 }
 
-// Returns what is wrong with a certificate, for the error of X509_verify_cert.
-std::string Wrong(int error, const X509* certificate) {
+// Returns what is wrong with a certificate, for the error of X509_verify_cert. `depth`: of the certificate of its chain
+// that has it; 0: its own.
+std::string Wrong(int error, int depth, const X509* certificate) {
   const absl::Time ends = TimeOf(X509_get0_notAfter(certificate));
   switch (error) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
@@ -107,7 +108,7 @@ std::string Wrong(int error, const X509* certificate) {
       return absl::StrCat("is not valid yet: is this machine's clock right? (begins=",
                           Day(TimeOf(X509_get0_notBefore(certificate))), ", now=", Day(absl::Now()), ")");
     case X509_V_ERR_CERT_REVOKED:
-      return "is revoked";
+      return depth == 0 ? "is revoked" : "has an authority that is revoked";
     case X509_V_ERR_UNABLE_TO_GET_CRL:
       return "has an authority without a revocation list in tls_crl_dir";
     case X509_V_ERR_CRL_HAS_EXPIRED:
@@ -159,7 +160,8 @@ absl::StatusOr<absl::Time> Verify(X509_STORE* store, X509* certificate, const st
   const bool valid = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
   if (valid) return FirstEndOf(X509_STORE_CTX_get0_chain(context.get()));
-  return absl::UnauthenticatedError(Wrong(X509_STORE_CTX_get_error(context.get()), certificate));
+  return absl::UnauthenticatedError(
+      Wrong(X509_STORE_CTX_get_error(context.get()), X509_STORE_CTX_get_error_depth(context.get()), certificate));
 }
 
 // Returns a hash of all on which Check's answer depends but the files and the time.

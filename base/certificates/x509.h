@@ -42,7 +42,7 @@ RevocationList ReadRevocationList(BIO* reader);
 PrivateKey ReadPrivateKey(const std::string& text);
 
 // Return how many of the text's certificates and lists are now in the store; with a list, all that is verified needs
-// one.
+// one of its authority's, and no intermediate authority of it may be in a list.
 int AddAuthorities(X509_STORE* store, const std::string& text);
 int AddRevocationLists(X509_STORE* store, const std::string& text);
 

@@ -145,6 +145,25 @@ TEST_F(RefusalTest, ARevokedCertificate) {
   EXPECT_TRUE(pair.server.done()) << pair.at_server;
 }
 
+TEST_F(RefusalTest, WhatARevokedIntermediateHasSigned) {
+  const TestCertificate intermediate = authority_.Issue({.serial = 55, .is_authority = true});
+  const TestAuthority signer(intermediate);
+  TestCertificate node = signer.IssueNode("n3");
+  node.certificate += intermediate.certificate;
+  const auto judge = [&](const std::string& of_root) {
+    return Of(authority_.IssueNode("n1"), signer.Revoke({}) + of_root);
+  };
+  ExpectServerRefuses(Of(node, authority_.certificate(), ""), judge(authority_.Revoke({55})), "revoked");
+  for (const std::string& of_root : {authority_.Revoke({56}), std::string()}) {
+    Pair pair(Of(node, authority_.certificate(), ""), judge(of_root));
+    pair.Run();
+    EXPECT_TRUE(pair.server.done()) << pair.at_server;
+    EXPECT_EQ(judge(authority_.Revoke({56}))->StillBelieves(*pair.server.peer_chain()), absl::OkStatus());
+    EXPECT_EQ(judge(authority_.Revoke({55}))->StillBelieves(*pair.server.peer_chain()).code(),
+              absl::StatusCode::kPermissionDenied);
+  }
+}
+
 TEST_F(RefusalTest, AnyCertificateOnceTheListHasEnded) {
   const TestCertificate node = authority_.IssueNode("n3");
   ExpectServerRefuses(Of(node), Of(authority_.IssueNode("n1"), authority_.Revoke({}, -1)), "CRL has expired");

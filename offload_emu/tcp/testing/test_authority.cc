@@ -75,12 +75,14 @@ TestAuthority::~TestAuthority() {
 
 TestCertificate TestAuthority::Issue(const TestCertificateOptions& options) const {
   EVP_PKEY* const key = EVP_EC_gen("P-256");
-  X509* const certificate = Draft("Test node", key, options.serial, options.days);
+  X509* const certificate =
+      Draft(options.is_authority ? "Test intermediate" : "Test node", key, options.serial, options.days);
   if (options.seconds != 0) X509_gmtime_adj(X509_getm_notAfter(certificate), options.seconds);
   X509_set_issuer_name(certificate, X509_get_subject_name(certificate_));
   std::string uris = options.uri.empty() ? "" : "URI:" + options.uri;
   if (!options.second_uri.empty()) uris += ",URI:" + options.second_uri;
   if (!uris.empty()) AddExtension(certificate, certificate_, NID_subject_alt_name, uris);
+  if (options.is_authority) AddExtension(certificate, certificate_, NID_basic_constraints, "critical,CA:TRUE");
   CHECK(X509_sign(certificate, key_, EVP_sha256()) > 0);
   TestCertificate issued;
   issued.certificate = PemOf(certificate);

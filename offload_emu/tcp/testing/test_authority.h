@@ -24,6 +24,7 @@ struct TestCertificateOptions {
   int seconds = 0;         // if not 0: it ends after so many instead
   std::string second_uri;  // empty: none
   long serial = 2;
+  bool is_authority = false;  // it may sign others: TestAuthority(TestCertificate)
 };
 
 // A TestAuthority is a certificate authority with a key on the curve P-256. Failures end the test program.
