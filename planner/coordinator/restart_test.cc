@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/testing/fake_sessions.h"
 #include "schedule/plan.h"
@@ -18,6 +19,7 @@ namespace {
 using schedule::Failure;
 using testing::FailsWith;
 using testing::Names;
+using ::testing::Pair;
 
 TEST_F(TeamTest, RestartKeepsTeamsAndIds) {
   ASSERT_TRUE(SetDraining("n1", true, "disk").ok());
@@ -94,6 +96,22 @@ TEST_F(TeamTest, TeamsOfALostStoreAreAdopted) {
   EXPECT_FALSE(coordinator->view().FindTeam(TeamId{5000}).ok());
   Advance(absl::Seconds(60));
   EXPECT_EQ(State(team.layout.id), "ready");
+}
+
+TEST_F(TwoNodesTest, AMemberWaitsAnHourForDaemonsThatMayHaveItsEpoch) {
+  Register(3, "n3");
+  for (const uint32_t node : {0, 1, 2}) Join(node + 1, node, 3, node + 1);
+  const auto prepare = TakeBoth<schedule::Prepare>();
+  for (const uint32_t node : {0, 1, 2}) coordinator->OnMessage(node + 1, Accept(prepare, node));
+  LoseStore();  // the Commits are lost for n2, and n3 does not come back
+  Register(1, "n1", 1, {Running(prepare, 1)});
+  Register(2, "n2", 1, {Running(prepare, 0, 1)});
+  coordinator->OnMessage(1, schedule::LeaveTeam{prepare.layout.id});
+  Advance(options.forget_records - absl::Minutes(1));
+  EXPECT_TRUE(Silent()) << "n3 may tell n2";
+  EXPECT_EQ(State(prepare.layout.id), "ready");
+  Advance(options.forget_records / 2);
+  EXPECT_THAT(Brief(sink.Take<schedule::BreakTeam>(2).why), Pair(Failure::kMemberLost, Names("node n2", "epoch 1")));
 }
 
 // A planner that has started again, and whose store names the content of a team, whose plans it does not have.

@@ -20,34 +20,43 @@ bool Sweeper::MayComeBack(const Team& team) const {
   return false;
 }
 
-bool Sweeper::IsAbandoned(const Team& team) const {
+bool Sweeper::IsAwayForLong(const Team& team, uint32_t index) const {
   const absl::Time since = state_->Now() - state_->options.forget_records;
   // A planner that started later than that does not know for how long members were away before.
   if (state_->started > since) return false;
+  const schedule::TeamNode& member = team.record.layout.nodes[index];
+  const Node* node = state_->nodes.Find(member.name);
+  const bool has_name = node != nullptr && node->announcement.incarnation == member.incarnation;
+  const absl::Time away_since = has_name ? node->away_since : team.nameless_since;
+  return state_->nodes.Live(member) == nullptr && away_since <= since;
+}
+
+bool Sweeper::IsAbandoned(const Team& team) const {
   for (uint32_t i = 0; i < team.node_count(); ++i) {
-    if (team.members[i].left || team.members[i].gone) continue;
-    const schedule::TeamNode& member = team.record.layout.nodes[i];
-    const Node* node = state_->nodes.Find(member.name);
-    const bool has_name = node != nullptr && node->announcement.incarnation == member.incarnation;
-    const absl::Time away_since = has_name ? node->away_since : team.nameless_since;
-    if (state_->nodes.Live(member) != nullptr || away_since > since) return false;
+    if (team.members[i].remains() && !IsAwayForLong(team, i)) return false;
   }
   return true;
 }
 
 void Sweeper::Run() {
-  std::vector<TeamId> abandoned;
+  std::vector<TeamId> abandoned, waiting;
   bool again = false;
   for (const auto& [id, team] : state_->teams.all()) {
     if (!MayComeBack(team)) continue;
     if (IsAbandoned(team)) {
       abandoned.push_back(id);
     } else {
+      waiting.push_back(id);
       again = true;
     }
   }
   for (const TeamId id : abandoned) {
     if (state_->teams.Find(id) != nullptr) ends_->DropRecord(id);
+  }
+  for (const TeamId id : waiting) {
+    Team* const team = state_->teams.Find(id);
+    if (team == nullptr) continue;
+    ends_->BreakIfUntold(*team, [&](uint32_t member) { return IsAwayForLong(*team, member); });
   }
   reunion_->SettleUndecided();
   again |= reunion_->has_undecided();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drops the records of teams and nodes that are away for long.
+// Drops the records of teams and nodes that are away for long, and breaks teams whose members wait for those.
 #ifndef COPSE_PLANNER_COORDINATOR_NODES_SWEEPER_H_
 #define COPSE_PLANNER_COORDINATOR_NODES_SWEEPER_H_
+
+#include <cstdint>
 
 #include "planner/coordinator/nodes/reunion.h"
 #include "planner/coordinator/state/state.h"
@@ -20,8 +22,10 @@ class Sweeper {
   void Run();
 
  private:
-  // Returns whether all members have been away for forget_records. The record is then dropped without notice: if a
-  // daemon comes back with the team, the team is adopted.
+  // Returns whether the member has been away for forget_records.
+  bool IsAwayForLong(const Team& team, uint32_t member) const;
+  // Returns whether all members have. The record is then dropped without notice: if a daemon comes back with the team,
+  // the team is adopted.
   bool IsAbandoned(const Team& team) const;
   bool MayComeBack(const Team& team) const;  // returns whether a member is away
 

@@ -62,19 +62,19 @@ void Ends::Break(Team& team, const FailureReport& why, const Node* reporter) {
   listener_->OnBroken(team.record.layout, why, reporter);
 }
 
-void Ends::BreakIfUntold(Team& team) {
+void Ends::BreakIfUntold(Team& team, absl::FunctionRef<bool(uint32_t)> is_lost) {
   if (!team.record.outgoing.empty() || team.record.broken || team.change.has_value()) return;
   const std::string* waits = nullptr;
   for (uint32_t i = 0; i < team.node_count(); ++i) {
     const Member& member = team.members[i];
-    if (member.left || member.gone) continue;
+    if (!member.remains() || is_lost(i)) continue;
     if (!member.known || member.committed == team.record.epoch) return;  // the member has, or may have, the epoch
     waits = &team.record.layout.nodes[i].name;
   }
   if (waits == nullptr) return;
   Break(team, {Failure::kMemberLost,
-               absl::StrCat("team ", team.id().value(), ": the nodes that ran it left before node ", *waits,
-                            " was told of epoch ", team.record.epoch.value()),
+               absl::StrCat("team ", team.id().value(), ": no node that ran it is there to tell node ", *waits,
+                            " of epoch ", team.record.epoch.value()),
                FailureCause::kMemberLeft, *waits});
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "base/ids.h"
 #include "planner/coordinator/state/node_table.h"
 #include "planner/coordinator/state/state.h"
@@ -26,8 +27,10 @@ class Ends {
   void OnTeamBroken(Node& node, const schedule::TeamBroken& message);
 
   void Break(Team& team, const schedule::FailureReport& why, const Node* reporter = nullptr);
-  // Breaks the team if members wait for the Commit of an epoch whose labels neither planner nor other members have.
-  void BreakIfUntold(Team& team);
+  // Breaks the team if members wait for the Commit of an epoch whose labels neither planner nor other members have,
+  // apart from those that are lost.
+  void BreakIfUntold(
+      Team& team, absl::FunctionRef<bool(uint32_t member)> is_lost = [](uint32_t) { return false; });
   void MarkLeft(Team& team, uint32_t member);
   // Handles the end of a daemon: ends its membership in its teams, and breaks the teams that it had not left.
   void NodeGone(Node& node, const schedule::FailureReport& why);
