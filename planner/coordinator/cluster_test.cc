@@ -77,6 +77,18 @@ TEST_F(ClusterTest, APlannerThatLostItsStoreIsOfTheSameClusterAgain) {
   EXPECT_GT(coordinator->term(), kLostTerms);
 }
 
+TEST_F(ClusterTest, APlannerWhoseStoreIsLostAgainHasOtherTerms) {
+  const auto team = TeamOfA();
+  options.lost_terms = kLostTerms + 1;
+  LoseStoreAndBegin("B");
+  RegisterIn(1, "n1", "A", {Running(team, 1)}, 2);
+  const uint64_t term = coordinator->term();
+  options.lost_terms = kLostTerms + 2;
+  LoseStoreAndBegin("C");
+  RegisterIn(2, "n2", "A", {Running(team, 1)}, 2);  // it has not heard of B's terms
+  EXPECT_NE(coordinator->term(), term);
+}
+
 TEST_F(ClusterTest, TeamsFormedBeforeTheClusterWasKnownStay) {
   const auto old_team = TeamOfA();
   LoseStoreAndBegin("B");

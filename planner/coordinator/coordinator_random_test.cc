@@ -87,13 +87,10 @@ TEST(CoordinatorRandomTest, PlannersThatTakeOverDecideAlike) {
   EXPECT_GT(totals.sub_teams, 500u);
 }
 
-// All but the first have failed before daemons formed sub-teams, which gives each seed other steps.
+// They have failed before daemons formed sub-teams, which gives each seed other steps.
 TEST(CoordinatorRandomTest, SeedsThatFailedOncePass) {
   if (std::getenv("COORDINATOR_SEED") != nullptr) GTEST_SKIP() << "other seeds are asked for (COORDINATOR_SEED)";
   Totals totals;
-  RunSeed(2000155, {}, &totals);
-  EXPECT_GT(totals.sub_teams, 0u);
-  totals = {};
   for (const uint64_t seed : {3, 26, 41, 54, 95, 214, 1136, 1505}) RunSeed(seed, {.sub_teams = false}, &totals);
   for (const uint64_t seed : {32, 41}) RunSeed(seed, {.daemons = 8, .planners = 2, .sub_teams = false}, &totals);
   EXPECT_GT(totals.formed, 1000u);

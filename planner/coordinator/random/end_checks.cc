@@ -45,12 +45,15 @@ void CheckDaemon(const World& world, const FakeDaemon& daemon) {
   }
 }
 
-std::map<TeamId, Held> HeldTeams(const World& world) {
-  std::map<TeamId, Held> all;
+// HeldTeams are teams by their ids and names, since two clusters may issue one id.
+using HeldTeams = std::map<std::pair<TeamId, std::string>, Held>;
+
+HeldTeams FindHeld(const World& world) {
+  HeldTeams all;
   for (const auto& [name, daemon] : world.daemons) {
     for (const auto& [id, team] : daemon->teams) {
       if (team.broken) continue;
-      Held& held = all[id];
+      Held& held = all[{id, team.layout.identity.name}];
       held.nodes.insert(name);
       held.epochs.insert(team.epoch);
       held.layout = team.layout;
@@ -59,14 +62,22 @@ std::map<TeamId, Held> HeldTeams(const World& world) {
   return all;
 }
 
-void CheckHeld(World& world, TeamId id, const Held& held) {
-  EXPECT_EQ(held.epochs.size(), 1u) << "team " << id.value() << " runs in two epochs";
+void CheckKnown(World& world, TeamId id, const Held& held) {
   const auto info = world.coordinator().view().FindTeam(id);
   ASSERT_TRUE(info.ok()) << "team " << id.value() << " runs and the planner does not know it";
+  if (!schedule::IsSameTeam(info->layout, held.layout)) {
+    EXPECT_TRUE(world.history.AreOfTwoClusters(info->layout, held.layout))
+        << "team " << id.value() << " is another one";
+    return;  // it is left alone
+  }
   EXPECT_EQ(info->state, "ready") << "team " << id.value() << ": " << info->why;
   EXPECT_EQ(info->why, "") << "team " << id.value();
   EXPECT_EQ(info->epoch, *held.epochs.begin());
-  EXPECT_TRUE(schedule::IsSameTeam(info->layout, held.layout)) << "team " << id.value() << " is another one";
+}
+
+void CheckHeld(World& world, TeamId id, const Held& held) {
+  EXPECT_EQ(held.epochs.size(), 1u) << "team " << id.value() << " runs in two epochs";
+  CheckKnown(world, id, held);
   for (const schedule::TeamNode& node : held.layout.nodes) {
     if (held.nodes.count(node.name) != 0) continue;
     EXPECT_TRUE(world.history.left.count({id, {node.name, node.incarnation}}) != 0)
@@ -74,13 +85,13 @@ void CheckHeld(World& world, TeamId id, const Held& held) {
   }
 }
 
-void CheckPlanner(World& world, const std::map<TeamId, Held>& held) {
+void CheckPlanner(World& world, const HeldTeams& held) {
   std::set<std::pair<TeamId, schedule::TeamIdentity>> known;
   for (const TeamInfo& team : world.coordinator().view().Teams()) {
     EXPECT_TRUE(known.insert({team.layout.parent, team.layout.identity}).second)
         << "team " << team.layout.id.value() << " is known twice";
     if (team.state == "ready") {
-      EXPECT_TRUE(held.count(team.layout.id) != 0)
+      EXPECT_TRUE(held.contains({team.layout.id, team.layout.identity.name}))
           << "team " << team.layout.id.value() << " is ready and nobody has it";
     } else {
       EXPECT_EQ(team.state, "broken") << team.layout.identity.name;
@@ -96,8 +107,8 @@ void CheckPlanner(World& world, const std::map<TeamId, Held>& held) {
 
 void CheckEnd(World& world) {
   for (const auto& [name, daemon] : world.daemons) CheckDaemon(world, *daemon);
-  const std::map<TeamId, Held> held = HeldTeams(world);
-  for (const auto& [id, team] : held) CheckHeld(world, id, team);
+  const HeldTeams held = FindHeld(world);
+  for (const auto& [key, team] : held) CheckHeld(world, key.first, team);
   CheckPlanner(world, held);
 }
 

@@ -27,7 +27,9 @@ schedule::Register FakeDaemon::Registration() const {
   message.node.incarnation = key_.second;
   message.node.machine = key_.first;
   message.term = term_;
-  message.node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kTeamPlans};
+  message.cluster = cluster_;
+  message.node.features = {schedule::Feature::kDerivedTeams, schedule::Feature::kTeamPlans,
+                           schedule::Feature::kCluster};
   if (world_->options.sub_teams) message.node.features.insert(schedule::Feature::kSubTeams);
   message.node.formats = {kRingLayoutVersion, kPacketVersion, kProtoVersion, kPlanFormatVersion};
   for (const auto& [id, team] : teams) {
@@ -277,7 +279,8 @@ void FakeDaemon::On(const schedule::Registered& m) {
   if (!m.accepted) return;  // the stream ends
   registered = true;
   draining = m.draining;
-  term_ = std::max(term_, m.term);
+  term_ = schedule::IsOtherCluster(m.cluster, cluster_) ? m.term : std::max(term_, m.term);
+  SetCluster(m.cluster);
   for (const TeamId id : m.forgotten) {
     if (teams.count(id) != 0) Break(id, {Failure::kMemberLost, "forgotten"});
   }
@@ -287,6 +290,11 @@ void FakeDaemon::On(const schedule::Registered& m) {
     attempt.request = 0;
     Ask(key);
   }
+}
+
+void FakeDaemon::SetCluster(const std::string& uuid) {
+  if (schedule::IsOtherCluster(uuid, cluster_)) sub_teams.ForgetIds();
+  cluster_ = uuid;
 }
 
 void FakeDaemon::On(const schedule::PlansQuery& m) {
@@ -337,13 +345,16 @@ std::vector<schedule::EdgeLabel> FakeDaemon::IssueLabels(const schedule::TeamLay
 void FakeDaemon::On(const schedule::Prepare& m) {
   const TeamId id = m.layout.id;
   EXPECT_EQ(m.hash, schedule::PlanHash(absl::StrJoin(m.plans, "")));
+  world_->NoteIssued(m.layout, cluster_);
   if (schedule::IsSubTeam(m.layout)) world_->history.sub_teams.insert(id);
   const bool is_derived = schedule::IsDerivedTeam(m.layout.identity);
   const uint32_t self = IndexIn(m.layout);
   EpochHistory& history = world_->HistoryOf(m.layout, m.epoch);
   if (const char* const why = RefusalOf(m)) return Refuse(m, why);
   if (m.epoch == EpochId{1} && is_derived) derived.at(KeyOf(m.layout)).id = id;
-  Team& team = teams[id];
+  const auto [known, is_new] = teams.try_emplace(id);
+  Team& team = known->second;
+  EXPECT_TRUE(is_new || schedule::IsSameTeam(team.layout, m.layout)) << "another team has the id " << id.value();
   team.layout = m.layout;
   team.self = self;
   team.prepared = m;
@@ -393,7 +404,7 @@ void FakeDaemon::Formed(Team& team) {
 }
 
 void FakeDaemon::Enter(Team& team, CallSeq first_call) {
-  EpochHistory& history = world_->history.epochs[{team.layout.id, team.prepared->epoch}];
+  EpochHistory& history = world_->HistoryOf(team.layout, team.prepared->epoch);
   history.committed.insert(key_);
   history.first_calls.insert(first_call.value());
   history.plan_hashes.insert(team.prepared->hash);
@@ -415,7 +426,7 @@ void FakeDaemon::On(const schedule::Commit& m) {
       << key_.first << ": Commit of team " << m.team.value() << " epoch " << m.epoch.value() << " was not prepared";
   EXPECT_LE(team.started, std::max<uint64_t>(m.first_call.value(), 0))
       << "a call of the old epoch is beyond the switch";
-  CheckLabels(team, m, world_->history.epochs[{m.team, m.epoch}]);
+  CheckLabels(team, m, world_->HistoryOf(team.layout, m.epoch));
   Enter(team, m.first_call);
   Send(schedule::CommitReply{m.team, m.epoch});
   NoticeDeaths();
@@ -449,7 +460,7 @@ void FakeDaemon::On(const schedule::Abort& m) {
   const auto it = teams.find(m.team);
   if (it == teams.end() || !it->second.prepared.has_value() || it->second.prepared->epoch != m.epoch) return;
   // A node that was given up before its Commit reached it receives the end of the team: nothing is left to commit.
-  EpochHistory& history = world_->history.epochs[{m.team, m.epoch}];
+  EpochHistory& history = world_->HistoryOf(it->second.layout, m.epoch);
   const auto info = world_->coordinator().view().FindTeam(m.team);
   if (history.committed.empty() || (info.ok() && info->state == "ready")) history.aborted.insert(key_);
   if (it->second.epoch != EpochId{0}) return it->second.prepared.reset();

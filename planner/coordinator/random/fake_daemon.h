@@ -76,6 +76,7 @@ class FakeDaemon {
   void BreakIfHeld(TeamId id, const schedule::FailureReport& why);
 
   const NodeKey& key() const { return key_; }
+  const std::string& cluster() const { return cluster_; }  // the last planner's
   std::map<TeamId, Team> teams;
   std::map<DerivedTeamKey, Derived> derived;
   std::map<uint64_t, schedule::JoinTeam> joins;  // not yet answered
@@ -93,8 +94,10 @@ class FakeDaemon {
   void On(const schedule::Abort& m);
   void On(const schedule::BreakTeam& m) { BreakIfHeld(m.team, m.why); }
   void On(const schedule::TeamIds& m) { sub_teams.OnIds(m); }
+  void On(const schedule::Cluster& m) { SetCluster(m.uuid); }
   void On(const schedule::PlansQuery& m);
 
+  void SetCluster(const std::string& uuid);
   void Resolve(uint64_t request);
   void SendJoinsAgain();
   // Sends the joins of these that are not yet answered.
@@ -134,6 +137,7 @@ class FakeDaemon {
   World* world_;
   NodeKey key_;
   uint64_t term_ = 0;
+  std::string cluster_;
 };
 
 }  // namespace copse::coordinator

@@ -78,6 +78,7 @@ void FakeSubTeams::Begin(Prng& prng) {
   prepare.layout.identity.name = absl::StrCat("sub-team ", ++world_->names);
   Rooted& rooted = rooted_[prepare.id];
   rooted.layout = prepare.layout;
+  world_->NoteIssued(prepare.layout, daemon_->cluster());
   for (const schedule::TeamNode& node : nodes) {
     rooted.unanswered.insert(KeyOf(node));
     world_->peers.Send(daemon_->key(), node, prepare);
@@ -137,10 +138,13 @@ bool FakeSubTeams::Accepts(const SubTeamMessage& prepare) const {
 }
 
 void FakeSubTeams::Prepare(const NodeKey& root, const SubTeamMessage& message) {
-  EXPECT_EQ(daemon_->teams.count(message.id), 0u) << "another team has the id " << message.id.value();
+  if (const auto team = daemon_->teams.find(message.id); team != daemon_->teams.end()) {
+    EXPECT_TRUE(team->second.broken && world_->history.AreOfTwoClusters(team->second.layout, message.layout))
+        << "another team has the id " << message.id.value();
+    return SendTo(root, Kind::kRefuse, message.id);
+  }
   if (!Accepts(message)) return SendTo(root, Kind::kRefuse, message.id);
   world_->history.sub_teams.insert(message.id);
-  world_->HistoryOf(message.layout, EpochId{1});
   forming_[message.id] = root;
   const bool is_duplicate = message.parent_epoch != EpochId{0};
   schedule::Prepare prepare{.layout = message.layout, .epoch = EpochId{1}, .has_sub_teams = true};

@@ -51,7 +51,7 @@ class FakeSubTeams {
   void OnRegistered();
   void OnStreamLost() { is_asked_ = false; }
   void OnIds(const schedule::TeamIds& ids);
-  // The planner's cluster is found to be another one: Cluster says so to real daemons.
+  // The planner's cluster is another one.
   void ForgetIds() { ids_.clear(); }
   // Reports all teams if this one is unreported: another message about it is sent next.
   void ReportFormed(TeamId id);

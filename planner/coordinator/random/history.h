@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/ids.h"
@@ -32,7 +33,6 @@ auto SomeOf(Map& all, Prng& prng) {
 
 // EpochHistory records the daemons' reactions to an epoch.
 struct EpochHistory {
-  std::string team;  // its name: no two teams have one
   std::set<NodeKey> committed, aborted;
   std::set<uint64_t> first_calls, plan_hashes;
   // labels[a][b] is the label that a issued for b
@@ -46,10 +46,19 @@ struct Totals {
 };
 
 struct History {
+  // EpochKey has the team's name beside its id, which two clusters may issue: no two teams have one name.
+  using EpochKey = std::tuple<TeamId, std::string, EpochId>;
+  static EpochKey KeyOf(const schedule::TeamLayout& layout, EpochId epoch) {
+    return {layout.id, layout.identity.name, epoch};
+  }
+
   // Reports failures of the invariants that hold after each step.
   void Check() const;
+  // Returns whether clusters of different names have issued the teams' ids.
+  bool AreOfTwoClusters(const schedule::TeamLayout& one, const schedule::TeamLayout& other) const;
 
-  std::map<std::pair<TeamId, EpochId>, EpochHistory> epochs;
+  std::map<EpochKey, EpochHistory> epochs;
+  std::map<std::pair<TeamId, std::string>, std::string> issuers;  // clusters, by the teams' ids and names
   // Attempts at derived teams, by the number of those that failed before.
   using Attempt = std::pair<DerivedTeamKey, uint64_t>;
   std::map<Attempt, TeamId> formed_attempts;

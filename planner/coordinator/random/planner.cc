@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "planner/coordinator/random/world.h"
 
@@ -13,6 +14,8 @@ Planner::Planner(World* world, uint64_t fence) : world(world), fence(fence) {
   plan_maker.later = world->plans_later;
   CoordinatorOptions options = world->coordinator_options;
   options.lost_terms += ++world->starts;
+  // Runs without sub-teams keep the steps with which they failed once: there a lost store leaves no new cluster.
+  if (world->options.sub_teams) options.fresh_cluster = absl::StrCat("cluster ", world->starts);
   coordinator = std::make_unique<Coordinator>(&world->clock, this, &plan_maker, this, std::move(options));
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/coordinator/random/streams.h"
 
-#include "planner/coordinator/interfaces/terms.h"
 #include "planner/coordinator/random/fake_daemon.h"
 #include "planner/coordinator/random/planner.h"
 #include "planner/coordinator/random/world.h"
@@ -98,11 +97,7 @@ void Streams::DeliverToPlanner(SessionId session) {
   if (link.to_planner.empty()) return Disconnect(session);
   const schedule::FromDaemon message = link.to_planner.front();
   link.to_planner.pop_front();
-  Coordinator& coordinator = *link.planner->coordinator;
-  const uint64_t term = coordinator.term();
-  coordinator.OnMessage(session, message);
-  // The planner has found that its store was lost, and that daemons have ids of its former terms.
-  if (coordinator.term() >= term + kLostTerms) world_->ForgetIds();
+  link.planner->coordinator->OnMessage(session, message);
 }
 
 void Streams::DeliverToDaemon(SessionId session) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,8 +84,8 @@ void World::StepPlanners() {
 void World::LoseStore() {
   snapshot = Snapshot();
   leader().commit.reset();
-  for (const auto& [epoch, decided] : history.epochs) {
-    if (epoch.second == EpochId{1}) history.sub_teams.insert(epoch.first);
+  for (const auto& [key, decided] : history.epochs) {
+    if (std::get<EpochId>(key) == EpochId{1}) history.sub_teams.insert(std::get<TeamId>(key));
   }
   ++totals->lost_stores;
 }
@@ -154,22 +155,15 @@ void World::StartTeam() {
   for (const auto& [place, of_node] : joins) daemons.at(place)->Join(of_node);
 }
 
-void World::ForgetIds() {
-  for (const auto& [name, daemon] : daemons) daemon->sub_teams.ForgetIds();
-}
-
-// A lost store may issue ids again, but only those of teams that no daemon runs any more.
-EpochHistory& World::HistoryOf(const schedule::TeamLayout& layout, EpochId epoch) {
-  EpochHistory& of_epoch = history.epochs[{layout.id, epoch}];
-  if (of_epoch.team == layout.identity.name) return of_epoch;
+// A cluster whose store was lost may issue ids again, but only those of teams that no daemon runs any more.
+void World::NoteIssued(const schedule::TeamLayout& layout, const std::string& cluster) {
+  if (!history.issuers.try_emplace({layout.id, layout.identity.name}, cluster).second) return;
   for (const auto& [name, daemon] : daemons) {
     const auto team = daemon->teams.find(layout.id);
     if (team == daemon->teams.end()) continue;
-    EXPECT_EQ(team->second.layout.identity.name, layout.identity.name) << name;
+    EXPECT_TRUE(history.AreOfTwoClusters(team->second.layout, layout))
+        << name << " runs another team " << layout.id.value() << " of cluster " << cluster;
   }
-  of_epoch = {};
-  of_epoch.team = layout.identity.name;
-  return of_epoch;
 }
 
 std::optional<schedule::Commit> World::AskNeighbors(const FakeDaemon& asker, TeamId id) {
@@ -180,12 +174,13 @@ std::optional<schedule::Commit> World::AskNeighbors(const FakeDaemon& asker, Tea
   for (uint32_t v = 0; v < mine.layout.nodes.size(); ++v) {
     const schedule::TeamNode& node = mine.layout.nodes[v];
     if (v == mine.self) continue;
-    auto& labels = history.epochs[{id, epoch}].labels;
+    auto& labels = HistoryOf(mine.layout, epoch).labels;
     commit.outgoing.push_back({NodeIndex{v}, labels[{node.name, node.incarnation}][mine.self]});
     const auto daemon = daemons.find(node.name);
     if (daemon == daemons.end() || daemon->second->key().second != node.incarnation) continue;
     const auto team = daemon->second->teams.find(id);
     if (team == daemon->second->teams.end() || team->second.epoch != epoch) continue;
+    EXPECT_TRUE(schedule::IsSameTeam(mine.layout, team->second.layout)) << "of team " << id.value();
     is_committed = true;
     commit.first_call = team->second.first_call;
   }
@@ -279,6 +274,11 @@ void World::Step() {
 
 // --- The end ---
 
+// A planner that has teams of its own refuses daemons of the cluster whose store was lost.
+void World::AdoptForeign() {
+  for (const ForeignTeams& teams : coordinator().cluster().foreign()) coordinator().adoption().Adopt(teams);
+}
+
 void World::DeliverAll() {
   while (streams.Deliver() || peers.Deliver()) {
   }
@@ -302,6 +302,7 @@ void World::Finish() {
     }
     DeliverAll();
     for (auto& [name, daemon] : daemons) daemon->AskAboutPrepared();
+    AdoptForeign();
     Pass(absl::Milliseconds(500));
   }
   DeliverAll();
@@ -312,6 +313,7 @@ void World::Finish() {
       daemon->sub_teams.Tick();
       daemon->ListTeams();
     }
+    AdoptForeign();
     Pass(absl::Minutes(1));
     DeliverAll();
   }

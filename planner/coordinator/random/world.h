@@ -56,9 +56,11 @@ struct World {
   bool ProceedCommits();
 
   // --- What daemons know of each other ---
-  // No daemon uses an id any more that it has been given.
-  void ForgetIds();
-  EpochHistory& HistoryOf(const schedule::TeamLayout& layout, EpochId epoch);
+  // The team gets its id from this cluster.
+  void NoteIssued(const schedule::TeamLayout& layout, const std::string& cluster);
+  EpochHistory& HistoryOf(const schedule::TeamLayout& layout, EpochId epoch) {
+    return history.epochs[History::KeyOf(layout, epoch)];
+  }
   // Returns the Commit of a daemon's prepared epoch, if a neighbor has it.
   std::optional<schedule::Commit> AskNeighbors(const FakeDaemon& asker, TeamId id);
 
@@ -103,6 +105,7 @@ struct World {
   void BuryPlanners();
   // Returns whether the planner's process has ended, or ends now.
   bool HasEnded(Planner& planner);
+  void AdoptForeign();
   void DeliverAll();
 };
 
