@@ -42,7 +42,7 @@ Coordinator::Coordinator(const Clock* clock, Store* store, PlanMaker* plan_maker
       silence_(&state_, &ends_),
       lost_ends_(&state_, &reunion_),
       sweeper_(&state_, &ends_, &reunion_),
-      adoption_(&state_, &ends_),
+      adoption_(&state_, &ends_, &formation_, [this](SessionId session) { OnDisconnected(session); }),
       registration_(&state_, &ends_, &reunion_, &adoption_, &formation_,
                     [this](SessionId session) { OnDisconnected(session); }),
       view_(&state_, &formation_.joins()) {

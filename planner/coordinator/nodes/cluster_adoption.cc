@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
-#include "planner/coordinator/interfaces/options.h"
 #include "planner/coordinator/interfaces/store.h"
 #include "protocol/log_subject.h"
 
@@ -17,12 +16,12 @@ namespace copse::coordinator {
 using schedule::Failure;
 using schedule::FailureReport;
 
-std::optional<FailureReport> ClusterAdoption::RefusalOf(const schedule::Register& message) {
+std::optional<FailureReport> ClusterAdoption::RefusalOf(const schedule::Register& message, uint64_t term) {
   const std::string& name = message.node.name;
   const bool holds_teams = std::any_of(message.teams.begin(), message.teams.end(),
                                        [](const schedule::RunningTeam& running) { return !running.broken; });
   if (holds_teams && state_->cluster->IsForeign(message.cluster)) {
-    if (!state_->cluster->MayAdopt(state_->Now() - state_->started >= kSettle)) {
+    if (!MayAdopt()) {
       state_->cluster->NoteRefused(message.cluster, name);
       return FailureReport{Failure::kPermission,
                            absl::StrCat("the planner belongs to cluster ", state_->cluster->uuid(),
@@ -31,17 +30,26 @@ std::optional<FailureReport> ClusterAdoption::RefusalOf(const schedule::Register
     }
     COPSE_LOG(kWarning, "this planner is of the daemons' cluster: its store was lost (cluster=", message.cluster,
               ", was=", state_->cluster->uuid(), ", node=", name, ")");
-    Become(message.cluster);
+    Become(message.cluster, term);
   }
   state_->cluster->NoteAccepted(name);
   return std::nullopt;
 }
 
-void ClusterAdoption::Become(const std::string& uuid) {
+void ClusterAdoption::Become(const std::string& uuid, uint64_t known_term) {
   state_->cluster->Adopt(uuid);
+  state_->ended = {};
+  state_->ids->LeaveStore(known_term);
+  formation_->Settle();
   for (const auto& [name, node] : state_->nodes.all()) {
-    if (node.session == 0 || !node.announcement.features.contains(schedule::Feature::kCluster)) continue;
-    state_->outbox.Send(node.session, schedule::Cluster{uuid});
+    const SessionId session = node.session;
+    if (session == 0) continue;
+    if (node.announcement.features.contains(schedule::Feature::kCluster)) {
+      state_->outbox.Send(session, schedule::Cluster{uuid});
+    }
+    if (!state_->nodes.SessionOf(session).has_foreign_teams) continue;
+    state_->outbox.Close(session, "the planner's cluster is that of this daemon's teams now");
+    end_session_(session);
   }
 }
 
@@ -81,8 +89,7 @@ void ClusterAdoption::Adopt(const ForeignTeams& teams) {
     if (team->durable()) state_->outbox.Record(DropTeam{id});
     ends_->Forget(id, /*has_ended=*/false);
   }
-  Become(teams.cluster);
-  state_->ids->LeaveStore();
+  Become(teams.cluster, 0);
 }
 
 }  // namespace copse::coordinator

@@ -31,9 +31,9 @@ bool IsNodeName(const std::string& name) {
 }
 
 // Returns the highest term that the daemon knows. Daemons of proto 4 report none, but the ids of their teams have
-// terms.
-uint64_t HighestTerm(const schedule::Register& message) {
-  uint64_t term = message.term;
+// terms. Of another cluster only those of its teams matter, which are broken: it must not get their ids again.
+uint64_t HighestTerm(const schedule::Register& message, bool is_of_other) {
+  uint64_t term = is_of_other ? 0 : message.term;
   for (const schedule::RunningTeam& running : message.teams) term = std::max(term, TermOf(running.layout->id));
   return term;
 }
@@ -110,7 +110,7 @@ const Node* Registration::HearerOf(const Node& node) const {
 void Registration::OnRegister(SessionId session, const schedule::Register& message) {
   const schedule::NodeAnnouncement& announcement = message.node;
   std::optional<FailureReport> refusal = RefusalOf(session, announcement);
-  if (!refusal.has_value()) refusal = adoption_->RefusalOf(message);
+  if (!refusal.has_value()) refusal = adoption_->RefusalOf(message, HighestTerm(message, /*is_of_other=*/false));
   if (refusal.has_value()) {
     COPSE_LOG(kWarning, "registration refused: ", refusal->text);
     state_->outbox.Send(session, schedule::Registered{.accepted = false, .why = *refusal});
@@ -121,9 +121,10 @@ void Registration::OnRegister(SessionId session, const schedule::Register& messa
   Node& node = Enter(session, announcement);
   node.report = message.report;
   node.reported_at = state_->Now();
-  // Teams of another cluster are broken ones here (ClusterAdoption), and its terms are no concern of this planner.
+  // Teams of another cluster are broken ones here (ClusterAdoption). It may be this one, whose store was lost.
   const bool is_foreign = state_->cluster->IsForeign(message.cluster);
-  const uint64_t term = is_foreign ? 0 : HighestTerm(message);
+  const uint64_t term = HighestTerm(message, /*is_of_other=*/is_foreign && !adoption_->MayAdopt());
+  state_->nodes.SessionOf(session).has_foreign_teams = is_foreign && !message.teams.empty();
   node.all_is_recorded = state_->ids->IsRecorded(term, by_us);
   COPSE_LOG_ABOUT(kInfo, schedule::AboutNode(announcement.name), "node ", announcement.name,
                   " registered (incarnation=", announcement.incarnation.value(), ", version=", announcement.version,
@@ -223,9 +224,7 @@ void Registration::HearTerm(uint64_t term, bool by_us) {
   if (!state_->ids->Hear(term, by_us)) return;
   COPSE_LOG(kWarning, "daemons know of a planner whose decisions are not in this store (term=", term,
             ", now=", state_->ids->term(), ")");
-  if (state_->Now() - state_->started >= kSettle) return;
-  state_->settled_at = state_->started + kSettle;
-  formation_->Hold();
+  formation_->Settle();
 }
 
 }  // namespace copse::coordinator

@@ -34,7 +34,10 @@ Standing Reunion::StandingOf(const schedule::RunningTeam& running, const schedul
   if (Team* team = state_->teams.Find(layout.id)) {
     // All daemons of a large team report copies of one layout.
     if (!running.layout.IsCopyOf(team->confirmed)) {
-      if (!schedule::IsSameTeam(team->record.layout, layout)) return Standing::kUnfit;
+      if (!schedule::IsSameTeam(team->record.layout, layout)) {
+        team->shares_id = true;
+        return Standing::kUnfit;
+      }
       team->confirmed = running.layout;
     }
     const std::optional<uint32_t> member = team->MemberOf(node);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/coordinator/state/id_source.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -25,8 +27,8 @@ bool IdSource::Hear(uint64_t term, bool by_us) {
   return true;
 }
 
-void IdSource::LeaveStore() {
-  since_ = term_ + lost_terms_;
+void IdSource::LeaveStore(uint64_t known) {
+  since_ = std::max(term_, known > kTermBelievedMax ? 0 : known) + lost_terms_;
   NewTerm(since_);
 }
 

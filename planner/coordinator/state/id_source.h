@@ -28,8 +28,9 @@ class IdSource {
   // true if the term shows that a planner with another store was ahead; a new term has then begun.
   bool Hear(uint64_t term, bool by_us);
 
-  // Begins a term far above the present one: the store has no decision of the daemons' teams.
-  void LeaveStore();
+  // Begins a term far above the present one, and above `known`, which a daemon knows: the store has no decision of the
+  // daemons' teams.
+  void LeaveStore(uint64_t known = 0);
 
   // Messages with the ids wait for the term's record. Errors: RESOURCE_EXHAUSTED if no term is left.
   absl::StatusOr<TeamId> NextTeam();

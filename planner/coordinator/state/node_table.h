@@ -26,8 +26,9 @@
 namespace copse::coordinator {
 
 struct Session {
-  std::string from;  // the peer's address
-  std::string node;  // empty: not registered
+  std::string from;                // the peer's address
+  std::string node;                // empty: not registered
+  bool has_foreign_teams = false;  // the daemon has named teams of another cluster
   TimerId register_timer;
   // Requests of the joins that were received and not aborted; at most kRequestsMax. A daemon repeats its joins when
   // it receives Registered, including those that it has just sent.

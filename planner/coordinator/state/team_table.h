@@ -62,6 +62,7 @@ struct Team {
   absl::Time asked_for_plans = absl::InfinitePast();  // when the last member was
   size_t verified = 0;                                // number of an adopted team's plans that are verified
   bool is_verified = true;                            // false: its plans are not verified yet
+  bool shares_id = false;                             // daemons run another team with its id
   std::optional<QuickState> quick;                    // set while better plans than its own are looked for
   Shared<schedule::TeamLayout> confirmed;             // the last report of a daemon that was found to be this team
 

@@ -132,6 +132,7 @@ void Ends::Forget(TeamId id, bool has_ended) {
   state_->teams.ForgetPlans(team);
   state_->SettleForPlans(team);
   const auto settled = std::move(team.settled);
+  has_ended &= !team.shares_id;  // the other team goes on
   // Sub-teams and classes' teams come and go with their parents' calls, and would leave no room for others.
   const bool is_told_of = team.durable() && !schedule::IsDerivedTeam(team.record.layout.identity);
   EndedTeam history = {.epoch = team.record.epoch,

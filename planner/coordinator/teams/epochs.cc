@@ -432,6 +432,7 @@ void Epochs::CheckSettled(Team& team) {
 void Epochs::OnEpochQuery(Node& node, const schedule::EpochQuery& message) {
   Team* team = state_->teams.Find(message.team);
   const std::optional<uint32_t> member = team == nullptr ? std::nullopt : team->MemberOf(node.announcement);
+  if (team != nullptr && team->shares_id && !member.has_value()) return;  // nothing is known of the daemon's team
   if (member.has_value() && team->change.has_value() && team->change->epoch == message.epoch)
     return;                                                                            // the answer is pending
   if (member.has_value() && message.epoch == team->members[*member].prepared) return;  // pending, see SettlePrepared

@@ -28,6 +28,12 @@ void Formation::Tick(absl::Time heard) {
   ticked_ = heard;
 }
 
+void Formation::Settle() {
+  if (state_->Now() - state_->started >= kSettle) return;
+  state_->settled_at = state_->started + kSettle;
+  joins_.Hold();
+}
+
 std::vector<Join> Formation::NewJoins(SessionId session, const schedule::JoinTeam& message) {
   Session& sender = state_->nodes.SessionOf(session);
   std::vector<Join> joins;

@@ -33,8 +33,9 @@ class Formation {
   void OnCancelJoin(SessionId session, const schedule::CancelJoin& message);
   // The session has ended; its daemon may come back and repeat its joins.
   void Drop(SessionId session) { joins_.Drop(session); }
-  // Holds complete teams back until State::settles is false.
-  void Hold() { joins_.Hold(); }
+  // Daemons have been found to know decisions that the store does not have: holds complete teams back while not all of
+  // them have had time to register since the planner's start.
+  void Settle();
   // Does what is due, or some of it if it is much: `heard` is Coordinator::Tick's.
   void Tick(absl::Time heard);
   // What Tick has left for the next turns is due now, and not overdue.
