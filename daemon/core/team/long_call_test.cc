@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +92,35 @@ TEST(LongCallTest, CountsThatTheRootTellsFitThePlanThatIsChosen) {
       }
       EXPECT_EQ(end, uint64_t{kNodes} * kRanksPerNode * 8);
     }
+  }
+}
+
+TEST(LongCallTest, TheRootTellsTheCountsThatItGave) {
+  const schedule::ShapeIndex shape(
+      {.node_of_rank = {NodeIndex(0), NodeIndex(0), NodeIndex(1), NodeIndex(1)}, .node_count = 2});
+  Plan plan{.id = PlanId(1), .collective = Collective::kGather, .bytes_max = schedule::kMessageBytesMax};
+  plan.algorithm = "flat";
+  plan.node_count = 2;
+  plan.segment_bytes = 4096;
+  plan.neighbors = {{1}, {0}};
+  const PlanIndex index(shape, plan);
+  const BlockList blocks = {{0, 4}, {4, 8}, {12, 0}, {12, 16}};
+  for (const bool given : {false, true}) {
+    CallPost post{.arguments = {.collective = Collective::kGatherv, .type = ElementType::kInt32}};
+    LongCall call(&shape, &plan, &index, NodeIndex(0), CallSeq(0), post.arguments);
+    call.Join(1, post);
+    if (given) post.receive_blocks = std::make_shared<BlockList>(blocks);
+    call.Join(0, post);
+    const absl::Status status = call.SequencesOf(0).status();
+    if (!given) {
+      EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument, "counts=0", "ranks=4"));
+      continue;
+    }
+    EXPECT_TRUE(status.ok()) << status;
+    std::vector<uint64_t> told(4);
+    ASSERT_EQ(call.notes().size(), 4 * sizeof(uint64_t));
+    std::memcpy(told.data(), call.notes().data(), call.notes().size());
+    EXPECT_EQ(told, (std::vector<uint64_t>{4, 8, 0, 16}));
   }
 }
 
