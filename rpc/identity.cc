@@ -370,9 +370,9 @@ void Identity::AppendCounters(std::map<std::string, uint64_t>* counters) const {
   if (!ends.list_file.empty()) append(kListEndsCounter, ends.list);
 }
 
-absl::StatusOr<Identity::Verdict> Identity::Judge(const PeerCertificate& peer, int purpose, Judged judged) const {
-  Verdict verdict{.certificate = ReadCertificate(Reader(peer.certificate).get())};
-  X509* const certificate = verdict.certificate.get();
+absl::StatusOr<Identity::Judgment> Identity::Judge(const PeerCertificate& peer, int purpose, Judged judged) const {
+  Judgment judgment{.certificate = ReadCertificate(Reader(peer.certificate).get())};
+  X509* const certificate = judgment.certificate.get();
   if (certificate == nullptr) {
     return absl::UnauthenticatedError(absl::StrCat(
         "no certificate was shown: set tls_cert, tls_key and tls_ca (wanted=spiffe://", self_.domain, "/ROLE/NAME)"));
@@ -382,8 +382,8 @@ absl::StatusOr<Identity::Verdict> Identity::Judge(const PeerCertificate& peer, i
     const MutexLock lock(&mutex_);
     Refresh();
     store = store_;
-    verdict.generation = generation_;
-    verdict.until = ends_.list;
+    judgment.generation = generation_;
+    judgment.until = ends_.list;
   }
   // gRPC's chain begins with the certificate. Reading one takes half as long as verifying it.
   const std::string others(absl::StripPrefix(peer.chain, peer.certificate));
@@ -392,8 +392,8 @@ absl::StatusOr<Identity::Verdict> Identity::Judge(const PeerCertificate& peer, i
     return absl::UnauthenticatedError(
         absl::StrCat("certificate ", Shown(UriOf(certificate)), " ", chain_ends.status().message()));
   }
-  verdict.until = std::min(verdict.until, *chain_ends);
-  return verdict;
+  judgment.until = std::min(judgment.until, *chain_ends);
+  return judgment;
 }
 
 absl::Status Identity::CheckSigned(const PeerCertificate& client) const {
@@ -415,9 +415,9 @@ absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as
     if (const CheckedPeer* const believed = believed_.Find(shown, absl::Now())) return *believed;
   }
   const auto refused = [](const auto&... words) { return absl::UnauthenticatedError(absl::StrCat(words...)); };
-  ASSIGN_OR_RETURN(const Verdict verdict,
+  ASSIGN_OR_RETURN(const Judgment judgment,
                    Judge(peer, as_client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER, Judged::kAnew));
-  const std::string uri = UriOf(verdict.certificate.get());
+  const std::string uri = UriOf(judgment.certificate.get());
   const std::optional<SpiffeId> id = ParseSpiffeId(uri);
   if (!id.has_value()) {
     return refused("certificate ", Shown(uri), " names no role (wanted=", kWantedUri, ", one URI)");
@@ -425,9 +425,9 @@ absl::StatusOr<CheckedPeer> Identity::Check(const PeerCertificate& peer, bool as
   if (id->domain != self_.domain) {
     return refused("certificate ", uri, " is of another domain (domain=", id->domain, ", wanted=", self_.domain, ")");
   }
-  CheckedPeer checked{*id, TimeOf(X509_get0_notAfter(verdict.certificate.get()))};
+  CheckedPeer checked{*id, TimeOf(X509_get0_notAfter(judgment.certificate.get()))};
   const MutexLock lock(&mutex_);
-  if (verdict.generation == generation_) believed_.Add(shown, checked, absl::Now(), verdict.until);
+  if (judgment.generation == generation_) believed_.Add(shown, checked, absl::Now(), judgment.until);
   return checked;
 }
 

@@ -104,12 +104,12 @@ class Identity : public std::enable_shared_from_this<Identity> {
   void WarnOfEnds(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Read() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckSelf(const std::vector<std::string>& roles);
-  struct Verdict {
+  struct Judgment {
     x509::Certificate certificate;
     absl::Time until;     // a certificate of its chain, or a list, ends then
     uint64_t generation;  // of the files by which it was judged
   };
-  absl::StatusOr<Verdict> Judge(const PeerCertificate& peer, int purpose, Judged judged) const;
+  absl::StatusOr<Judgment> Judge(const PeerCertificate& peer, int purpose, Judged judged) const;
 
   const config::TlsFiles files_;
   const absl::Duration refresh_;

@@ -36,19 +36,19 @@ class JudgedPeers {
   // Keeps a peer that was judged at `now`, until `until` at most.
   void Add(const std::string& shown, CheckedPeer peer, absl::Time now, absl::Time until) {
     if (peers_.size() >= kPeersMax) peers_.clear();
-    peers_.insert_or_assign(shown, Judged{std::move(peer), now, std::min(until, now + kKept)});
+    peers_.insert_or_assign(shown, Kept{std::move(peer), now, std::min(until, now + kKept)});
   }
   void Clear() { peers_.clear(); }
   size_t size() const { return peers_.size(); }
 
  private:
-  struct Judged {
+  struct Kept {
     CheckedPeer peer;
     absl::Time judged;  // earlier than it, the clock was set back
     absl::Time until;
   };
 
-  std::unordered_map<std::string, Judged> peers_;
+  std::unordered_map<std::string, Kept> peers_;
 };
 
 }  // namespace copse::rpc

@@ -23,7 +23,7 @@ class Service;
 namespace copse::planner {
 
 // An AdminService passes each call to the planner's thread, which replies immediately or when daemons have replied. It
-// must outlive the gRPC server.
+// must outlive the gRPC servers at which it is.
 class AdminService {
  public:
   virtual ~AdminService() = default;
