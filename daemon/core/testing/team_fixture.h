@@ -153,7 +153,7 @@ class TeamFixture : public ::testing::Test, public PlannerLink {
   }
   void Send(const schedule::FromDaemon& message) override { sent_.push_back(message); }
 
-  // Handles a packet of the neighbor for call `sequence`, which counts on `counter`.
+  // Handles a packet of the neighbor for call `sequence`, which counts on `counter`; `failed`: its operation did.
   void ReceivePacket(uint16_t sequence, uint16_t hash, uint32_t counter, std::vector<uint8_t> payload,
                      bool failed = false) {
     emu::RecordAndPayload packet;
