@@ -48,8 +48,8 @@ struct IdentityEnds {
 //
 // gRPC's handshake asks a peer for a certificate and leaves judging it to this class. A client's check ends the
 // handshake. A server's handshake ends the connections of strangers; whom an authority knows is checked before each
-// call (Authorizer), since only there can a refused peer be told why. Who was believed in the handshake is not verified
-// anew for its calls within a short while, unless the files have changed (JudgedPeers).
+// call (Authorizer), since only there can a refused peer be told why. A client that was believed in the handshake is
+// not verified anew for its calls within a short while, unless the files have changed (JudgedPeers).
 class Identity : public std::enable_shared_from_this<Identity> {
  public:
   static constexpr absl::Duration kRefresh = absl::Seconds(10);

@@ -72,7 +72,7 @@ class PendingCallTest : public ::testing::Test {
       done.arrive_and_wait();
     });
   }
-  // Of a buffer of kBytes for all ranks, if it is an allgather, and for each else.
+  // The buffer has kBytes for all ranks if it is an allgather, else for each.
   std::unique_ptr<PendingCall> PreparedCall(copse_collective_t collective, const void* send) {
     copse_coll_args_t args{.collective = collective,
                            .type = COPSE_DT_UINT64,
