@@ -259,6 +259,12 @@ TEST(AuthorizerTest, PlainAndEncryptedDoNotMeet) {
       << at_encrypted;
 }
 
+std::string NewFolder(const std::string& name) {
+  const std::string folder = absl::StrCat(getenv("TEST_TMPDIR"), "/", name);
+  std::filesystem::create_directory(folder);
+  return folder;
+}
+
 TEST(IdentityTest, ABadFileOfOnesOwnIsNamed) {
   const emu::TestAuthority other;
   const config::TlsFiles good = WriteRole(Authority(), "node", "n1");
@@ -287,8 +293,7 @@ TEST(IdentityTest, ABadFileOfOnesOwnIsNamed) {
 
 TEST(IdentityTest, NewFilesAreUsedWithoutARestart) {
   config::TlsFiles files = WriteRole(Authority(), "planner", "p1");
-  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/revoked");
-  std::filesystem::create_directory(files.revoked);
+  files.revoked = NewFolder("revoked");
   WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}));
   const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
   ASSERT_TRUE(identity.ok()) << identity.status();
@@ -313,8 +318,7 @@ TEST(IdentityTest, NewFilesAreUsedWithoutARestart) {
 
 TEST(IdentityTest, WhoWasBelievedInTheHandshakeIsRefusedOnceRevoked) {
   config::TlsFiles files = WriteRole(Authority(), "planner", "believing");
-  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/believing");
-  std::filesystem::create_directory(files.revoked);
+  files.revoked = NewFolder("believing");
   WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}));
   const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
   ASSERT_TRUE(identity.ok()) << identity.status();
@@ -336,8 +340,7 @@ TEST(IdentityTest, WhatARevokedIntermediateHasSignedIsRefused) {
   WriteSecretFile(files.key, own.key);
   WriteSecretFile(files.certificate, own.certificate + intermediate.certificate);
   WriteSecretFile(files.authorities, Authority().certificate());
-  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/below");
-  std::filesystem::create_directory(files.revoked);
+  files.revoked = NewFolder("below");
   WriteSecretFile(files.revoked + "/signer.pem", signer.Revoke({}));
   const auto identity = Identity::Open(files, {}, /*refresh=*/absl::ZeroDuration());
   ASSERT_TRUE(identity.ok()) << identity.status();
@@ -396,8 +399,7 @@ TEST(IdentityTest, WhatEndsSoonIsLoggedOnceInAWhile) {
     return WriteIdentity(Authority(), "ending", {.uri = "spiffe://test/node/n1", .days = days});
   };
   config::TlsFiles files = write(15);
-  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/ending");
-  std::filesystem::create_directory(files.revoked);
+  files.revoked = NewFolder("ending");
   const std::string list = files.revoked + "/list.pem";
   WriteSecretFile(list, Authority().Revoke({}, 8));
   EXPECT_EQ(LinesWith(LoggedFor(files), "="), 0u);
@@ -429,8 +431,7 @@ TEST(IdentityTest, CountersSayWhatEnds) {
   const auto in_a_day = static_cast<uint64_t>(absl::ToUnixSeconds(absl::Now() + absl::Hours(24)));
   EXPECT_NEAR(counters.at(kCertificateEndsCounter), in_a_day, 120);
   EXPECT_FALSE(counters.contains(kListEndsCounter));
-  files.revoked = absl::StrCat(getenv("TEST_TMPDIR"), "/counted");
-  std::filesystem::create_directory(files.revoked);
+  files.revoked = NewFolder("counted");
   WriteSecretFile(files.revoked + "/list.pem", Authority().Revoke({}, 3));
   Opened(files)->AppendCounters(&counters);
   EXPECT_NEAR(counters.at(kListEndsCounter), in_a_day + 2 * 24 * 3600, 120);
